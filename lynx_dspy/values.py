@@ -1,0 +1,230 @@
+"""Small frozen values that travel between the rooms of the package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+Row = tuple[Any, ...]
+
+
+class Status(StrEnum):
+    """How running a program ended. `UNAVAILABLE` is an engine fault, never the program's."""
+
+    OK = "ok"
+    EMPTY = "empty"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    BLOCKED = "blocked"
+    NO_PROGRAM = "no_program"
+    UNAVAILABLE = "unavailable"
+
+
+class FailureClass(StrEnum):
+    """The three classes that the Reviser repairs apart (paper, III-C)."""
+
+    SYNTAX = "syntax"
+    SCHEMA = "schema"
+    SEMANTIC = "semantic"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column. `samples` are distinct values as SQL literals, already clipped."""
+
+    name: str
+    type: str
+    description: str = ""
+    nullable: bool = True
+    samples: tuple[str, ...] = ()
+    distinct: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table or view. `row_count` is None where counting would cost too much."""
+
+    name: str
+    columns: tuple[Column, ...]
+    description: str = ""
+    namespace: str = ""
+    primary_key: tuple[str, ...] = ()
+    row_count: int | None = None
+    is_view: bool = False
+
+    def column(self, name: str) -> Column | None:
+        """The column of this name, compared without case; None if there is none."""
+        folded = name.casefold()
+        return next((c for c in self.columns if c.name.casefold() == folded), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """`table.columns` refers to `ref_table.ref_columns`; inferred keys carry a confidence in (0, 1]."""
+
+    table: str
+    columns: tuple[str, ...]
+    ref_table: str
+    ref_columns: tuple[str, ...]
+    inferred: bool = False
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The canonical form of a database's structure, whatever it was read from."""
+
+    dialect: str
+    tables: tuple[Table, ...]
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    name: str = ""
+
+    def table(self, name: str) -> Table | None:
+        """The table of this name, compared without case; None if there is none."""
+        folded = name.casefold()
+        return next((t for t in self.tables if t.name.casefold() == folded), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run of an untrusted program may use."""
+
+    timeout_seconds: float = 30.0
+    max_rows: int = 10_000
+    max_cell_chars: int = 2_000
+    max_bytes: int = 64_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What running a program gave. A failing program is an Outcome, not an exception.
+
+    `rows` are tuples in the engine's order, at most `Limits.max_rows` of them; `truncated` says
+    that a limit cut rows or cells; `row_count` is the number of rows held. `error` is one line.
+    """
+
+    status: Status
+    columns: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    truncated: bool = False
+    error: str = ""
+    failure_class: FailureClass | None = None
+    seconds: float = 0.0
+
+    @property
+    def row_count(self) -> int:
+        return len(self.rows)
+
+    @property
+    def ran(self) -> bool:
+        """True when the engine ran the program to its end, with or without rows."""
+        return self.status in (Status.OK, Status.EMPTY)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that the static check holds against a program.
+
+    `name` is the offending identifier or text as the program writes it; `candidates` are exact
+    names from the schema that could be meant, best first.
+    """
+
+    failure_class: FailureClass
+    message: str
+    name: str = ""
+    candidates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a document. `score` is comparable within one retrieval only."""
+
+    text: str
+    source: str
+    heading: str = ""
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A concept of the question tied to a schema element. `column` is empty for a table.
+
+    `value` is the stored spelling when the concept is a cell value. `evidence` says what tied
+    them: lexical, value, embedding, documentation or model.
+    """
+
+    concept: str
+    table: str
+    column: str = ""
+    value: str = ""
+    evidence: str = "lexical"
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """K* = Partition(Distill(...)): the three shares that the stages see (paper, III-A)."""
+
+    semantic: str = ""
+    structural: str = ""
+    syntax: str = ""
+    links: tuple[Link, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One program of the closed loop with what became of it.
+
+    `source` names what wrote it (formulate, repair, static, verify, sample); `delta` is the Critic's
+    reading of the change from the attempt before.
+    """
+
+    round: int
+    code: str
+    outcome: Outcome
+    source: str = "formulate"
+    failure_class: FailureClass | None = None
+    findings: tuple[Finding, ...] = ()
+    delta: str = ""
+    suggestion: str = ""
+    verified: bool | None = None
+    parse_failed: bool = False
+
+    def with_(self, **changes: Any) -> Attempt:
+        """A copy with some fields changed."""
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens and calls. `billed` counts are what a provider charged: cache hits cost nothing."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    billed_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.billed_tokens + other.billed_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """The usage of one question, by stage (dotted predictor name)."""
+
+    stages: dict[str, Usage] = field(default_factory=dict)
+
+    @property
+    def total(self) -> Usage:
+        return sum(self.stages.values(), Usage())
