@@ -5,7 +5,7 @@ A profile is a LynxConfig measured for a kind of backbone: `for_backbone` picks 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lynx_dspy.values import Limits
@@ -45,7 +45,7 @@ class LynxConfig:
     preview_rows: int = 5
     """Rows of the result that the verifier is shown (III-C)."""
 
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     """What one run of a generated program may use."""
 
     def with_(self, **changes: Any) -> LynxConfig:

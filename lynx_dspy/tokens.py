@@ -10,10 +10,10 @@ _PIECE = re.compile(r"[A-Za-z]+|\d|[^\sA-Za-z\d]+|\s+")
 def estimate(text: str) -> int:
     """About how many tokens a BPE code model makes of `text`.
 
-    Words count one token per 6 letters begun, digits one each, runs of signs one per 2 begun, a lone
-    blank nothing. `bench/tokens.py` compares it with the embedded model's own tokenizer.
+    Words count one token per 6 letters begun, digits one each, runs of signs one per 2 begun, a
+    lone blank nothing. `bench/tokens.py` compares it with the embedded model's own tokenizer.
 
-    >>> estimate("SELECT name FROM customers")
+    >>> estimate("SELECT name FROM customer")
     5
     """
     total = 0
@@ -32,7 +32,7 @@ def estimate(text: str) -> int:
 def clip(text: str, budget: int, mark: str = " …") -> str:
     """The longest prefix of whole lines (else of characters) that fits in `budget` tokens.
 
-    >>> clip("one two\\nthree four", 3)
+    >>> clip("one two\\nthree four", 4)
     'one two …'
     """
     if estimate(text) <= budget:

@@ -61,7 +61,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """`table.columns` refers to `ref_table.ref_columns`; inferred keys carry a confidence in (0, 1]."""
+    """`table.columns` refer to `ref_table.ref_columns`; inferred ones have a confidence in (0, 1]."""
 
     table: str
     columns: tuple[str, ...]
@@ -177,8 +177,8 @@ class Knowledge:
 class Attempt:
     """One program of the closed loop with what became of it.
 
-    `source` names what wrote it (formulate, repair, static, verify, sample); `delta` is the Critic's
-    reading of the change from the attempt before.
+    `source` names what wrote it (formulate, repair, static, verify, sample); `delta` is the
+    Critic's reading of the change from the attempt before.
     """
 
     round: int

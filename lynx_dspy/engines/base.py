@@ -13,8 +13,8 @@ from lynx_dspy.values import Limits, Outcome, Row, Schema
 class Database(ABC):
     """A database that programs are run on, never changed by it.
 
-    `dialect` is sqlglot's name of the SQL that programs must be written in; `url` and `name` are for
-    people (no password in either). Copies are the same object: optimizers deep-copy programs.
+    `dialect` is sqlglot's name of the SQL that programs must be written in; `url` and `name` are
+    for people (no password in either). Copies are the same object: optimizers deep-copy programs.
     """
 
     url: str
