@@ -1,19 +1,47 @@
-"""Every knob that steers the program, in one frozen place.
+"""Every knob that steers the program, in one frozen place, and the measured profiles.
 
-A profile is a LynxConfig measured for a kind of backbone: `for_backbone` picks it by name.
+A profile is a LynxConfig for one kind of backbone. `Lynx()` without a config takes the profile of
+the language model that it is called with.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lynx_dspy.values import Limits
 
+STAGES: tuple[str, ...] = (
+    "generator.unknown_terms",
+    "generator.align",
+    "generator.distill",
+    "generator.intent",
+    "generator.ground",
+    "generator.formulate",
+    "critic.reflect",
+    "critic.diagnose",
+    "reviser.repair",
+    "verifier.explain",
+    "verifier.compare",
+)
+"""The predictors in the paper's order; saved programs address them by these paths."""
+
 
 @dataclass(frozen=True, slots=True)
 class LynxConfig:
-    """The knobs of the program; the sections are those of the LYNX paper."""
+    """The knobs of the program; sections are those of the LYNX paper."""
+
+    stages: frozenset[str] = frozenset(STAGES)
+    """Stages that ask the model; the others answer by rule (`modules/plain.py`)."""
+
+    adapter: str = ""
+    """Prompt form: fenced, json or chat; empty takes the backbone's (docs/decisions/)."""
+
+    max_question_chars: int = 8_000
+    """Longer questions are refused: background belongs into documents or evidence."""
 
     top_k: int = 6
     """Passages kept after re-ranking (III-A1)."""
@@ -21,8 +49,17 @@ class LynxConfig:
     document_tokens: int = 600
     """Budget of the retrieved passages that the stages may see (III-A1)."""
 
+    distill_above_tokens: int = 150
+    """Knowledge shorter than this is passed on as it is: distilling would cost more (III-A2)."""
+
     schema_tokens: int = 1_500
     """Budget of the structural share K*_struct (III-A2)."""
+
+    schema_tables: int = 12
+    """Linked tables that are shown in full before the budget is spent on others (III-A2)."""
+
+    schema_style: str = "ddl"
+    """Form of the schema text: ddl or compact (`grounding/render.py`)."""
 
     syntax_tokens: int = 250
     """Budget of the syntax share K*_syn (III-A2)."""
@@ -42,6 +79,9 @@ class LynxConfig:
     stage_max_tokens: int = 512
     """Longest reply of a stage; weak models run on."""
 
+    parse_retries: int = 1
+    """Times that an unreadable reply is asked for again."""
+
     preview_rows: int = 5
     """Rows of the result that the verifier is shown (III-C)."""
 
@@ -51,3 +91,43 @@ class LynxConfig:
     def with_(self, **changes: Any) -> LynxConfig:
         """A copy with some knobs changed."""
         return replace(self, **changes)
+
+
+FULL = LynxConfig()
+"""Every stage asks the model: for API models and local ones of some 7B parameters and more."""
+
+EMBEDDED = LynxConfig(
+    stages=frozenset({"generator.formulate", "reviser.repair"}),
+    stage_max_tokens=300,
+)
+"""For the embedded 0.5B model (docs/decisions/)."""
+
+PROFILES: dict[str, LynxConfig] = {"local/": EMBEDDED}
+"""Profile by the beginning of the language model's name."""
+
+
+def profile(model: str) -> LynxConfig:
+    """The measured profile for a language model's name, else the full pipeline.
+
+    >>> profile("openai/gpt-4o") is FULL
+    True
+    """
+    return next((c for prefix, c in PROFILES.items() if model.startswith(prefix)), FULL)
+
+
+_active: ContextVar[LynxConfig] = ContextVar("lynx_config", default=FULL)
+
+
+def current() -> LynxConfig:
+    """The config of the question that is being answered."""
+    return _active.get()
+
+
+@contextmanager
+def using(config: LynxConfig) -> Iterator[None]:
+    """Make `config` the current one inside the block."""
+    token = _active.set(config)
+    try:
+        yield
+    finally:
+        _active.reset(token)

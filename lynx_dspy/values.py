@@ -61,7 +61,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """`table.columns` refer to `ref_table.ref_columns`; inferred ones have a confidence in (0, 1]."""
+    """`table.columns` refer to `ref_table.ref_columns`; `confidence` is below 1 where inferred."""
 
     table: str
     columns: tuple[str, ...]

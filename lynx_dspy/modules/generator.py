@@ -1,0 +1,204 @@
+"""Generator: Semantic-Structural Distillation and Stage-Aware Allocation (paper, Algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import dspy
+
+from lynx_dspy import config
+from lynx_dspy.engines.base import Database
+from lynx_dspy.grounding.dialects import syntax_for
+from lynx_dspy.grounding.documents import Documents
+from lynx_dspy.grounding.linking import link, open_concepts, tables_for
+from lynx_dspy.grounding.render import render
+from lynx_dspy.grounding.schema import abstract
+from lynx_dspy.modules import plain
+from lynx_dspy.modules.retrieval import AcquireConcepts, Concepts, UnknownTerms
+from lynx_dspy.modules.stage import Stage
+from lynx_dspy.progress import report
+from lynx_dspy.signatures import (
+    AlignConcepts,
+    DistillKnowledge,
+    FormulateProgram,
+    GroundIntent,
+    UnderstandIntent,
+)
+from lynx_dspy.tokens import clip, estimate
+from lynx_dspy.values import Knowledge, Link, Schema
+
+
+class Align(Stage):
+    """`generator.align`."""
+
+    stage_name = "generator.align"
+    asks = AlignConcepts
+    stand_in = staticmethod(plain.no_links)
+    says = "aligning concepts with the schema"
+    needs = ("concepts",)
+
+
+class Distill(Stage):
+    """`generator.distill`."""
+
+    stage_name = "generator.distill"
+    asks = DistillKnowledge
+    stand_in = staticmethod(plain.undistilled)
+    says = "distilling knowledge"
+    needs = ("knowledge",)
+
+
+class Intent(Stage):
+    """`generator.intent`."""
+
+    stage_name = "generator.intent"
+    asks = UnderstandIntent
+    stand_in = staticmethod(plain.definitions_as_intent)
+    says = "analysing intent"
+
+
+class Ground(Stage):
+    """`generator.ground`."""
+
+    stage_name = "generator.ground"
+    asks = GroundIntent
+    stand_in = staticmethod(plain.structure_as_grounding)
+    says = "grounding schema"
+
+
+class Formulate(Stage):
+    """`generator.formulate`."""
+
+    stage_name = "generator.formulate"
+    asks = FormulateProgram
+    stand_in = staticmethod(plain.no_program)
+    says = "writing the program"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What the Generator gives: the program, and what it was made from."""
+
+    code: str
+    knowledge: Knowledge
+    schema: Schema
+    intent: str = ""
+    grounding: str = ""
+    parse_failed: bool = False
+
+
+class Generator(dspy.Module):
+    """Ground the question, then write the program in three stages that see only their own share."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.acquire_concepts = AcquireConcepts()
+        self.unknown_terms = UnknownTerms()
+        self.align = Align()
+        self.distill = Distill()
+        self.intent = Intent()
+        self.ground = Ground()
+        self.formulate = Formulate()
+
+    def forward(
+        self, question: str, database: Database, documents: Documents | None, evidence: str
+    ) -> Draft:
+        # Acquire conceptual and structural knowledge apart
+        concepts = self.acquire_concepts(question, evidence, documents, self.unknown_terms)
+        report("generator.schema", "reading the schema")
+        schema = abstract(database)
+
+        # Align, distil and partition: K*_sem, K*_struct, K*_syn
+        links = self.align_concepts(question, concepts, schema, database)
+        knowledge = self.partition(question, concepts, schema, links)
+
+        # Stage-aware allocation
+        intent = self.intent(definitions=knowledge.semantic, question=question).intent
+        grounding = self.ground(structure=knowledge.structural, intent=intent).grounding
+        reply = self.formulate(
+            dialect=schema.dialect,
+            syntax=knowledge.syntax,
+            grounding=grounding,
+            intent=intent,
+            question=question,
+        )
+        return Draft(
+            code=reply.code,
+            knowledge=knowledge,
+            schema=schema,
+            intent=intent,
+            grounding=grounding,
+            parse_failed=bool(reply.get("parse_failed")),
+        )
+
+    def align_concepts(
+        self, question: str, concepts: Concepts, schema: Schema, database: Database
+    ) -> tuple[Link, ...]:
+        """Links found by rule; the model is asked for the concepts that they leave open."""
+        links = link(question, f"{concepts.evidence}\n{concepts.text}", schema, database)
+        left_open = list(open_concepts(question, links))
+        elements = render(schema, config.current().schema_tokens, links=links, style="compact").text
+        reply = self.align(elements=elements, concepts=left_open, question=question)
+        return (*links, *read_links(reply.links or (), schema))
+
+    def partition(
+        self,
+        question: str,
+        concepts: Concepts,
+        schema: Schema,
+        links: Sequence[Link],
+    ) -> Knowledge:
+        """K* = Partition(Distill(aligned knowledge)) within the budget of each share."""
+        settings = config.current()
+        distilled = self.distilled(concepts.text, question)
+        keep = tables_for(links, schema, settings.schema_tables)
+        notes = "\n".join(n for n in (distilled["structural"], value_notes(links)) if n)
+        text = render(
+            schema,
+            settings.schema_tokens - estimate(notes),
+            keep=keep,
+            links=links,
+            style=settings.schema_style,
+        )
+        semantic = "\n".join(n for n in (concepts.evidence, distilled["semantic"]) if n)
+        return Knowledge(
+            semantic=clip(semantic, settings.document_tokens + estimate(concepts.evidence)),
+            structural=f"{text.text}\n{notes}".strip(),
+            syntax=syntax_for(schema.dialect, f"{question} {semantic}", settings.syntax_tokens),
+            links=tuple(links),
+            left_out=text.left_out,
+        )
+
+    def distilled(self, concepts: str, question: str) -> Mapping[str, str]:
+        """The two shares of the concepts; short or unreadable ones are passed on undistilled."""
+        if estimate(concepts) <= config.current().distill_above_tokens:
+            return plain.undistilled(concepts)
+        reply: Mapping[str, str] = self.distill(knowledge=concepts, question=question)
+        return plain.undistilled(concepts) if reply.get("parse_failed") else reply
+
+
+def value_notes(links: Iterable[Link]) -> str:
+    """One line a cell value that the question names: where it is stored, in which spelling."""
+    notes = {
+        f"{link.concept!r} is stored in {link.table}.{link.column} as {link.value}": None
+        for link in links
+        if link.value
+    }
+    return "\n".join(list(notes)[:8])
+
+
+def read_links(lines: Iterable[str], schema: Schema) -> tuple[Link, ...]:
+    """Links from a model's `concept -> table.column ...` lines; unknown elements fall out."""
+    found: list[Link] = []
+    for line in lines:
+        concept, arrow, target = str(line).partition("->")
+        table_name, _, rest = target.strip().replace('"', "").partition(".")
+        table = schema.table(table_name.strip())
+        if not arrow or table is None:
+            continue
+        column = table.column(rest.split()[0].strip(",;")) if rest.split() else None
+        if column is not None or not rest:
+            name = column.name if column else ""
+            found.append(Link(concept.strip(), table.name, name, "", "model", 0.5))
+    return tuple(found)

@@ -1,0 +1,62 @@
+"""A stage: one named predictor that never raises for what a model replies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import dspy
+from dspy.utils.exceptions import AdapterParseError, ContextWindowExceededError
+
+from lynx_dspy import config
+from lynx_dspy.progress import report
+
+StandIn = Callable[..., dict[str, Any]]
+
+_BLANK: dict[object, object] = {str: "", bool: None, list[str]: ()}
+
+
+class Stage(dspy.Predict):
+    """A predictor of the table in DESIGN: asks its signature, or answers by rule.
+
+    A stage that the current config leaves out, or that has nothing to work on, answers through its
+    `stand_in` and costs no call. A reply that cannot be read is asked for again with a new rollout;
+    after that the outputs are empty and `parse_failed` is set.
+    """
+
+    stage_name: ClassVar[str]
+    asks: ClassVar[type[dspy.Signature]]
+    stand_in: ClassVar[StandIn]
+    says: ClassVar[str]
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__(self.asks)
+
+    def forward(self, **inputs: Any) -> dspy.Prediction:
+        if not self._asked(inputs):
+            return dspy.Prediction(**type(self).stand_in(**inputs))
+        report(self.stage_name, self.says)
+        settings = config.current()
+        overrides = inputs.pop("config", {})
+        for rollout in range(settings.parse_retries + 1):
+            decoding = {"max_tokens": settings.stage_max_tokens, **overrides}
+            if rollout:
+                decoding |= {"rollout_id": rollout, "temperature": 0.7}
+            try:
+                return super().forward(**inputs, config=decoding)
+            except (AdapterParseError, ContextWindowExceededError):
+                continue
+        return self._empty()
+
+    def _asked(self, inputs: dict[str, Any]) -> bool:
+        if self.stage_name not in config.current().stages:
+            return False
+        return not self.needs or any(inputs.get(name) for name in self.needs)
+
+    def _empty(self) -> dspy.Prediction:
+        blank: dict[str, object] = {
+            name: _BLANK.get(info.annotation, "")
+            for name, info in self.signature.output_fields.items()
+        }
+        return dspy.Prediction(**blank, parse_failed=True)
