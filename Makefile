@@ -1,0 +1,45 @@
+# Each target works on a fresh clone; what is there already is not installed or pulled again.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+SAMPLE := $(VENV)/sample/warehouse.sqlite
+DOCS := lynx_dspy/datasets/sample/docs
+
+.PHONY: demo test check bench models clean
+.DELETE_ON_ERROR:
+
+demo: models
+	@$(BIN)/lynx sample --out $(SAMPLE) >/dev/null
+	@sh bench/demo.sh $(BIN)/lynx $(SAMPLE) $(DOCS)
+
+test: $(VENV)/.dev models
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: models
+	$(BIN)/python bench/overhead.py
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; this is " + sys.version.split()[0] + ". Set PYTHON=...") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+
+# PyTorch by itself and first: a range resolved later would bring CUDA libraries of several GB.
+$(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install --quiet "$$(grep '^torch==' constraints.txt)"
+	$(PIP) install --quiet -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	$(PIP) install --quiet -c constraints.txt -e '.[dev]'
+	@touch $@
+
+models: $(VENV)/.run
+	@$(BIN)/lynx model pull
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

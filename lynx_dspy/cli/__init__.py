@@ -1,0 +1,76 @@
+"""The `lynx` command: one file a sub-command, each loaded when it is called.
+
+Exit codes: 0 done; 1 ran, and the answer is a failure; 2 the call cannot be carried out.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from lynx_dspy.errors import LynxError
+
+_COMMANDS = {
+    "ask": ("ask", "Answer a question over a database."),
+    "schema": ("schema", "Show what the program would see of a database."),
+    "model": ("model", "Pull, list and find the embedded models."),
+    "doctor": ("doctor", "Say what is installed, what would run, and what is missing."),
+    "sample": ("sample", "Build the sample warehouse and name its documents."),
+}
+
+
+class LazyGroup(click.Group):
+    """Imports a sub-command's file only when it is called: `lynx --help` stays fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = import_module(f"lynx_dspy.cli.{_COMMANDS[cmd_name][0]}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="lynx-dspy")
+def cli() -> None:
+    """Ask a database a question and get a verified program."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code. Every error is one line on stderr."""
+    try:
+        code = cli.main(arguments, prog_name="lynx", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return 2
+    except click.ClickException as error:
+        return _say(_usage_line(error))
+    except LynxError as error:
+        return _say(str(error))
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("lynx: interrupted", err=True)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    return code if isinstance(code, int) else 0
+
+
+def _say(line: str) -> int:
+    click.echo(f"lynx: {' '.join(line.split())}", err=True)
+    return 2
+
+
+def _usage_line(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "lynx"
+    return f"{error.format_message()} See `{path} --help`."

@@ -1,0 +1,52 @@
+"""`lynx ask`: one question, one verified program."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+
+@click.command("ask")
+@click.argument("question")
+@click.option("--db", "url", required=True, help="Database: a URL, a file, or a folder of files.")
+@click.option("--docs", type=click.Path(), help="Folder or file of documents with definitions.")
+@click.option("--evidence", default="", help="What the question's terms mean, in a sentence.")
+@click.option("--lm", "lm_name", help="Language model [default: $LYNX_LM, else local].")
+@click.option("--without", multiple=True, help="Leave a part out; may be given several times.")
+@click.option("--trace", is_flag=True, help="Show every attempt and what each stage was given.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def command(
+    question: str,
+    url: str,
+    docs: str | None,
+    evidence: str,
+    lm_name: str | None,
+    without: tuple[str, ...],
+    trace: bool,
+    as_json: bool,
+) -> int:
+    """Answer QUESTION over a database and show the program, its result and its cost."""
+    import dspy
+
+    from lynx_dspy.ablations import ablate
+    from lynx_dspy.answers import to_json
+    from lynx_dspy.cli.show import Progress, show_answer
+    from lynx_dspy.engines import connect
+    from lynx_dspy.grounding.documents import Documents
+    from lynx_dspy.lm import describe, lm
+
+    program = ablate(without)
+    documents = Documents.open(docs) if docs else None
+    with connect(url) as database:
+        model = lm(lm_name)
+        with Progress(), dspy.context(lm=model):
+            answer = program(
+                question=question, database=database, documents=documents, evidence=evidence
+            )
+        record = to_json(answer, question, database, describe(model))
+    if as_json:
+        click.echo(json.dumps(record, ensure_ascii=False))
+    else:
+        show_answer(answer, trace=trace)
+    return 0 if answer.outcome.ran else 1

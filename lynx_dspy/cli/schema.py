@@ -1,0 +1,50 @@
+"""`lynx schema`: what the program would see of a database, with its cost in tokens."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+
+@click.command("schema")
+@click.option("--db", "url", required=True, help="Database: a URL, a file, or a folder of files.")
+@click.option("--question", default="", help="Show the share that this question would get.")
+@click.option("--budget", type=click.IntRange(min=50), help="Tokens [default: the config's].")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def command(url: str, question: str, budget: int | None, as_json: bool) -> int:
+    """Show the abstracted schema and how many tokens it takes before and after."""
+    from lynx_dspy.config import FULL
+    from lynx_dspy.engines import connect
+    from lynx_dspy.grounding.linking import link, tables_for
+    from lynx_dspy.grounding.render import render, tokens_raw
+    from lynx_dspy.grounding.schema import abstract
+
+    with connect(url) as database:
+        schema = abstract(database)
+        links = tuple(link(question, "", schema, database)) if question else ()
+    keep = tables_for(links, schema, FULL.schema_tables)
+    text = render(
+        schema, budget or FULL.schema_tokens, keep=keep, links=links, style=FULL.schema_style
+    )
+    before = tokens_raw(schema)
+    if as_json:
+        record = {
+            "database": database.url,
+            "dialect": schema.dialect,
+            "tables": len(schema.tables),
+            "columns": sum(len(t.columns) for t in schema.tables),
+            "text": text.text,
+            "tokens_before": before,
+            "tokens_after": text.tokens,
+            "left_out": list(text.left_out),
+        }
+        click.echo(json.dumps(record, ensure_ascii=False))
+        return 0
+    click.echo(text.text)
+    click.echo(
+        f"\n{len(schema.tables)} tables; about {before:,} tokens raw, {text.tokens:,} as shown."
+    )
+    for line in text.left_out[:10]:
+        click.echo(f"left out: {line}")
+    return 0

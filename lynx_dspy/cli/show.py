@@ -1,0 +1,151 @@
+"""What an answer looks like: rich on a terminal, plain text elsewhere."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, Self
+
+import dspy
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.panel import Panel
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from lynx_dspy.answers import cell
+from lynx_dspy.progress import listen
+from lynx_dspy.values import Attempt, Outcome, Status, UsageReport
+
+MAX_ROWS = 20
+MAX_CELL = 60
+
+
+class Progress:
+    """Says on stderr what the stages do: one live line on a terminal, a line each elsewhere."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, highlight=False)
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            status = self._stack.enter_context(self._console.status("starting…"))
+            self._stack.enter_context(
+                listen(lambda stage, text: status.update(f"{stage}: {escape(_one_line(text))}…"))
+            )
+        else:
+            self._stack.enter_context(
+                listen(lambda stage, text: self._plain(f"{stage}: {_one_line(text)}"))
+            )
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def _plain(self, line: str) -> None:
+        self._console.print(line, markup=False, soft_wrap=True)
+
+
+def show_answer(answer: dspy.Prediction, *, trace: bool = False) -> None:
+    """Print the program, its result, the verdict and the cost to stdout."""
+    console = Console(highlight=False)
+    if trace:
+        show_trace(console, answer)
+    console.print(program_view(answer.code, console))
+    console.print(result_view(answer.outcome))
+    console.print(verdict_line(answer), markup=False)
+    console.print(usage_table(answer.usage))
+    rounds = max((a.round for a in answer.attempts), default=0)
+    console.print(f"{rounds} repair rounds, {answer.seconds:.1f} s", markup=False)
+
+
+def program_view(code: str, console: Console) -> RenderableType:
+    """The program with syntax colours on a terminal."""
+    if not code:
+        return Text("(no program)")
+    if not console.is_terminal:
+        return Text(code)
+    return Panel(Syntax(code, "sql", word_wrap=True, background_color="default"), expand=False)
+
+
+def result_view(outcome: Outcome) -> RenderableType:
+    """The result as a table of at most MAX_ROWS rows, or the reason why there is none."""
+    if not outcome.ran:
+        return Text(f"{outcome.status}: {outcome.error}")
+    table = Table(*[escape(c) for c in outcome.columns])
+    for row in outcome.rows[:MAX_ROWS]:
+        table.add_row(*[escape(_clip(v)) for v in row])
+    shown = min(outcome.row_count, MAX_ROWS)
+    more = f", {shown} shown" if shown < outcome.row_count else ""
+    cut = ", cut at the row or size limit" if outcome.truncated else ""
+    rows = "row" if outcome.row_count == 1 else "rows"
+    return Group(table, Text(f"{outcome.row_count} {rows}{more}{cut}"))
+
+
+def verdict_line(answer: dspy.Prediction) -> str:
+    """What the verification says of the answer, in one sentence."""
+    if not answer.outcome.ran:
+        return "Not verified: the program does not run."
+    if answer.verified:
+        return f"Verified: {_one_line(answer.explanation) or 'it does what was asked.'}"
+    if answer.mismatch:
+        return f"Not verified: {_one_line(answer.mismatch)}"
+    if answer.outcome.status is Status.EMPTY:
+        return "Not verified: the result is empty."
+    return "Not verified: no verdict was asked of the model."
+
+
+def usage_table(usage: UsageReport) -> Table:
+    """Calls and tokens a stage."""
+    table = Table("stage", "calls", "prompt", "completion", title="tokens", title_justify="left")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name, stage in usage.stages.items():
+        table.add_row(
+            name, str(stage.calls), f"{stage.prompt_tokens:,}", f"{stage.completion_tokens:,}"
+        )
+    total = usage.total
+    table.add_row(
+        "total", str(total.calls), f"{total.prompt_tokens:,}", f"{total.completion_tokens:,}"
+    )
+    return table
+
+
+def show_trace(console: Console, answer: dspy.Prediction) -> None:
+    """The three shares of knowledge, then each attempt with what became of it."""
+    for name in ("semantic", "structural", "syntax"):
+        share = getattr(answer.knowledge, name)
+        console.print(f"── knowledge: {name}", markup=False)
+        console.print(share or "(none)", markup=False, soft_wrap=True)
+    for attempt in answer.attempts:
+        for line in attempt_lines(attempt):
+            console.print(line, markup=False, soft_wrap=True)
+
+
+def attempt_lines(attempt: Attempt) -> list[str]:
+    """One attempt as lines of text."""
+    outcome = attempt.outcome
+    lines = [f"── round {attempt.round} ({attempt.source}): {outcome.status}", attempt.code]
+    lines += [f"error: {outcome.error}"] if outcome.error else []
+    lines += [f"finding: {finding.message}" for finding in attempt.findings]
+    lines += [f"delta: {attempt.delta}"] if attempt.delta else []
+    if attempt.suggestion and attempt.suggestion != attempt.delta:
+        lines.append(f"suggestion: {attempt.suggestion}")
+    return lines
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _clip(value: Any) -> str:
+    plain = cell(value)
+    text = "NULL" if plain is None else _one_line(str(plain))
+    return text if len(text) <= MAX_CELL else text[: MAX_CELL - 1] + "…"
