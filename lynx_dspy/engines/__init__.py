@@ -1,1 +1,36 @@
+"""`connect(url)`: one read-only view on a database, whichever engine holds it."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+
+from lynx_dspy.engines.base import Database
+from lynx_dspy.engines.locate import locate
+
+__all__ = ["Database", "connect"]
+
+_ENGINES = {
+    "sqlite": ("lynx_dspy.engines.sqlite", "SQLiteDatabase"),
+    "duckdb": ("lynx_dspy.engines.duckdb", "DuckDBDatabase"),
+    "files": ("lynx_dspy.engines.files", "FilesDatabase"),
+}
+"""Scheme -> module and class. Modules are imported when first asked for."""
+
+
+def connect(url: str | Path) -> Database:
+    """Open `url` read-only; nothing is ever created or changed where it points.
+
+    `url` is `sqlite:///PATH`, `duckdb:///PATH`, `files:///PATH`, or a bare path: a SQLite or DuckDB
+    file, a CSV, TSV or Parquet file, or a folder of those (each file is a table named after it,
+    sub-folders are ignored). Paths may be relative. What a bare path holds is read from its first
+    bytes, and only then from its ending.
+
+    Raises `DatabaseError` (one line) for anything that cannot be read as a database with tables,
+    and `UnknownName` for a scheme that no engine serves.
+    """
+    place = locate(url, tuple(_ENGINES))
+    module, name = _ENGINES[place.kind]
+    engine = getattr(import_module(module), name)
+    return cast(Database, engine(place.path))

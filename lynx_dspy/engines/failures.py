@@ -1,0 +1,76 @@
+"""From an engine's error message to a status, a failure class and one clean line (paper, III-C)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from lynx_dspy.values import FailureClass, Outcome, Status
+
+Verdict = Status | FailureClass
+Table = tuple[tuple[str, Verdict], ...]
+
+_SQLITE: Table = (
+    (r"not authorized|prohibited|readonly database|access to .* is", Status.BLOCKED),
+    (r"only execute one statement", Status.BLOCKED),
+    (r"^interrupted$", Status.TIMEOUT),
+    (r"database (table |schema )?is locked|disk I/O error|disk is full", Status.UNAVAILABLE),
+    (r"unable to open database|disk image is malformed", Status.UNAVAILABLE),
+    (r"malformed database schema|not a database|unsupported file format", Status.UNAVAILABLE),
+    (r"syntax error|incomplete input|unrecognized token|no such function", FailureClass.SYNTAX),
+    (r"wrong number of arguments|clause should come|stack overflow", FailureClass.SYNTAX),
+    (r"no tables specified|no such (collation|window)|unknown join type", FailureClass.SYNTAX),
+    (r"null character|surrogates|Expression tree is too large", FailureClass.SYNTAX),
+    (r"no such (table|column|index|module)|ambiguous column", FailureClass.SCHEMA),
+    (r"cannot join using column|unknown database", FailureClass.SCHEMA),
+    (r"", FailureClass.SEMANTIC),
+)
+
+_DUCKDB: Table = (
+    (r"^Permission Error|Cannot execute statement of type", Status.BLOCKED),
+    (r"^INTERRUPT Error", Status.TIMEOUT),
+    (r"^(IO|Fatal|Serialization|Connection) Error|has been invalidated", Status.UNAVAILABLE),
+    (r"^Parser Error|surrogates|null character|max.* depth", FailureClass.SYNTAX),
+    (r"Function with name .* does not exist|is not an aggregate function", FailureClass.SYNTAX),
+    (r"^Catalog Error", FailureClass.SCHEMA),
+    (r"^Binder Error: (Referenced|Ambiguous|Duplicate alias)", FailureClass.SCHEMA),
+    (r"^Binder Error: .*(not found|does not (exist|have a column))", FailureClass.SCHEMA),
+    (r"", FailureClass.SEMANTIC),
+)
+
+TABLES: Mapping[str, Table] = {"sqlite": _SQLITE, "duckdb": _DUCKDB}
+"""Dialect -> (pattern of the raw message, what it means); the first that matches holds."""
+
+_LONGEST = 400
+_DECORATION = re.compile(
+    r"^(?:\w+ )*?(?:\w+ Error): |\s*(?:LINE \d+:|Possible solutions:|See also|Stack Trace).*", re.S
+)
+
+
+def failed(dialect: str, message: str, seconds: float = 0.0) -> Outcome:
+    """The outcome of a program whose run ended with `message`.
+
+    >>> failed("sqlite", "no such column: x").failure_class.value
+    'schema'
+    """
+    verdict = next(v for pattern, v in TABLES[dialect] if re.search(pattern, message, re.I | re.S))
+    line = one_line(message)
+    if isinstance(verdict, FailureClass):
+        return Outcome(Status.ERROR, error=line, failure_class=verdict, seconds=seconds)
+    return Outcome(verdict, error=line, seconds=seconds)
+
+
+def timed_out(limit: float, seconds: float) -> Outcome:
+    """The outcome of a program that was interrupted."""
+    error = f"stopped after {limit:g} s: the query takes too long"
+    return Outcome(Status.TIMEOUT, error=error, seconds=seconds)
+
+
+def one_line(message: str) -> str:
+    r"""A message without the engine's banner, source excerpt and advice.
+
+    >>> one_line('Parser Error: syntax error at or near "FORM"\n\nLINE 1: select 1 FORM t')
+    'syntax error at or near "FORM"'
+    """
+    line = " ".join(_DECORATION.sub("", message).split()) or " ".join(message.split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

@@ -1,0 +1,184 @@
+"""The read-only allow-list that every program passes before an engine sees it.
+
+The second of three walls: the engines themselves are opened read-only, and their limits hold
+whatever passes here. So where sqlglot cannot read a single query, the engine may judge it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from lynx_dspy.values import FailureClass, Outcome, Status
+
+_LONGEST = 100_000
+_OPENINGS = frozenset({"SELECT", "WITH", "VALUES", "FROM", "PIVOT", "UNPIVOT", "("})
+
+_NODES = (
+    *(exp.Condition, exp.Query, exp.Values, exp.Pivot, exp.UnpivotColumns, exp.PivotAlias),
+    *(exp.PivotAny, exp.With, exp.CTE, exp.From, exp.Join, exp.Lateral, exp.Unnest, exp.Table),
+    *(exp.TableAlias, exp.TableSample, exp.Where, exp.Group, exp.Cube, exp.Rollup, exp.Having),
+    *(exp.GroupingSets, exp.Qualify, exp.Order, exp.Ordered, exp.Limit, exp.LimitOptions),
+    *(exp.Offset, exp.Fetch, exp.Distinct, exp.WindowSpec, exp.WithinGroup, exp.Filter),
+    *(exp.IgnoreNulls, exp.RespectNulls, exp.HavingMax, exp.Alias, exp.Aliases, exp.Identifier),
+    *(exp.Var, exp.Star, exp.Tuple, exp.Slice, exp.Lambda, exp.AtTimeZone, exp.FromTimeZone),
+    *(exp.Interval, exp.IntervalOp, exp.IntervalSpan, exp.TimeUnit, exp.DataType),
+    *(exp.DataTypeParam, exp.ColumnDef, exp.Comprehension, exp.PositionalColumn, exp.JSON),
+    *(exp.JSONPath, exp.JSONPathPart, exp.JSONKeyValue, exp.JSONExtractQuote, exp.OnCondition),
+    *(exp.FormatJson, exp.Cluster, exp.Sort, exp.Distribute, exp.Variadic, exp.IndexTableHint),
+    *(exp.CharacterSet, exp.Introducer, exp.National, exp.RecursiveWithSearch, exp.Collate),
+    *(exp.Semicolon, exp.ForIn, exp.WithOperator, exp.TableFromRows, exp.Version),
+)
+"""Everything that a query may be made of; a node of another type blocks the program."""
+
+_TABLE_FUNCTIONS = frozenset(
+    [
+        *("range", "generate_series", "unnest", "explode", "flatten", "posexplode", "inline"),
+        *("json_each", "json_tree", "json_table", "json_array_elements"),
+        *("json_array_elements_text", "jsonb_each", "jsonb_array_elements"),
+        *("regexp_split_to_table", "string_split", "split_to_table", "histogram"),
+        *("histogram_values", "repeat_row", "generate_date_array"),
+        *("generate_timestamp_array", "generate_subscripts", "values", "table", "generator"),
+        *("rtreecheck", "bm25", "array_to_table", "string_to_table"),
+    ]
+)
+
+_FORBIDDEN_FUNCTION = re.compile(
+    r"load_extension|readfile|writefile|edit|fsdir|lsmode|fts\d_tokenizer|eval|zipfile|"
+    r"read_\w+|write_\w+|\w*parquet\w+|(?:csv|json|arrow|pandas|parquet)_scan\w*|sniff_\w+|"
+    r"sqlite_(?:scan|attach|query|dbpage)\w*|(?:postgres|mysql)_\w+|st_read\w*|iceberg_\w+|"
+    r"delta_scan|shellfs\w*|http_\w+|duckdb_\w+|pragma_\w+|which_secret|query|query_table|"
+    r"python_\w+|json_execute_serialized_sql|"
+    r"getenv|current_setting|set_config|(?:pg_)?sleep\w*|benchmark|waitfor|"
+    r"pg_(?:read|ls|stat_file|reload|terminate|cancel|rotate|logical|write|advisory)\w*|"
+    r"lo_\w+|dblink\w*|copy_database|xp_\w+|sp_\w+|openrowset|opendatasource|openquery|"
+    r"load_file|sys_\w+|system\$\w+|external_query|nextval|setval|"
+    r"(?:get|list)_?(?:url|file|stage)\w*|(?:en|dis)able_\w+|(?:force_)?checkpoint|import_database"
+)
+_FORBIDDEN_TABLE = re.compile(
+    r"pragma_\w+|sqlite_dbpage|sqlite_stmt|dbstat|duckdb_secrets|pg_authid"
+)
+_FILE_NAME = re.compile(
+    r".*(?:://|\*)|.*\.(?:csv|tsv|txt|parquet|json|jsonl|ndjson|xlsx|gz|zst|db|duckdb|sqlite3?)",
+    re.I | re.S,
+)
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_FIRST = re.compile(r"\w+|\S")
+_LEADING = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*", re.S)
+
+
+def check(code: str, dialect: str) -> str | None:
+    """None if `code` may run, else one line that says why it may not. Never raises for any text.
+
+    >>> check("SELECT 1", "sqlite")
+    >>> check("DROP TABLE t", "sqlite")
+    'only a query may run; this begins with DROP'
+    """
+    if len(code) > _LONGEST:
+        return f"the program has {len(code)} characters; at most {_LONGEST} may run"
+    try:
+        tokens = sqlglot.tokenize(code, read=dialect)
+    except SqlglotError:
+        return _check_opening(_first_word(code))
+    statements = _split(tokens)
+    if not statements:
+        return "there is no program: the text holds no statement"
+    if len(statements) > 1:
+        return f"exactly one statement may run; this holds {len(statements)}"
+    tokens = statements[0]
+    return _check_opening(tokens[0].text.upper()) or _check_tree(code, tokens, dialect)
+
+
+def refusal(code: str, dialect: str) -> Outcome | None:
+    """The outcome of a program that must not reach the engine; None if it may."""
+    if _LEADING.fullmatch(code) or not code.strip("; \t\r\n"):
+        return Outcome(Status.NO_PROGRAM, error="there is no program: the text holds no statement")
+    if not code.isascii() and _LONE_SURROGATE.search(code):  # DuckDB's Python driver crashes on it
+        error = "the program holds a character that is not Unicode text (a lone surrogate)"
+        return Outcome(Status.ERROR, error=error, failure_class=FailureClass.SYNTAX)
+    reason = check(code, dialect)
+    return Outcome(Status.BLOCKED, error=reason) if reason else None
+
+
+def _check_opening(word: str) -> str | None:
+    return None if word in _OPENINGS else f"only a query may run; this begins with {word[:30]}"
+
+
+def _check_tree(code: str, tokens: list[Token], dialect: str) -> str | None:
+    try:
+        trees = Dialect.get_or_raise(dialect).parser().parse(tokens, code)
+        nodes = (node for tree in trees if tree for node in tree.walk())
+        return next(filter(None, (_check_node(node, dialect) for node in nodes)), None)
+    except SqlglotError:
+        return next(filter(None, map(_check_call, _called(tokens))), None)
+    except RecursionError:
+        return "the program is nested too deeply"
+
+
+def _check_node(node: exp.Expr, dialect: str) -> str | None:
+    if not isinstance(node, _NODES):
+        return f"{type(node).__name__.upper()} is not allowed: only queries that read may run"
+    if isinstance(node, exp.Table | exp.Lateral):
+        return _check_relation(node, dialect)
+    if isinstance(node, exp.Func):
+        return next(filter(None, map(_check_call, _names(node))), None)
+    return None
+
+
+def _check_relation(node: exp.Table | exp.Lateral, dialect: str) -> str | None:
+    source = node.this.expression if isinstance(node.this, exp.Dot) else node.this
+    if isinstance(source, exp.Func):
+        if _TABLE_FUNCTIONS.isdisjoint(_names(source)):
+            return f"the table function {_names(source)[0]} is not allowed"
+        return None
+    if _FORBIDDEN_TABLE.fullmatch(node.name.lower()):
+        return f"reading {node.name} is not allowed"
+    if dialect == "duckdb" and _is_quoted(source) and _FILE_NAME.fullmatch(node.name):
+        return f"reading the file {node.name!r} is not allowed; name a table"
+    return None
+
+
+def _is_quoted(node: object) -> bool:
+    return isinstance(node, exp.Literal) or (
+        isinstance(node, exp.Identifier) and bool(node.args.get("quoted"))
+    )
+
+
+def _names(function: exp.Func) -> list[str]:
+    if isinstance(function, exp.Anonymous | exp.AnonymousAggFunc):
+        return [function.name.lower()]
+    return [name.lower() for name in function.sql_names()]
+
+
+def _check_call(name: str) -> str | None:
+    if _FORBIDDEN_FUNCTION.fullmatch(name.lower()):
+        return f"the function {name.lower()} is not allowed"
+    return None
+
+
+def _called(tokens: list[Token]) -> Iterator[str]:
+    for name, following in pairwise(tokens):
+        if following.token_type == TokenType.L_PAREN:
+            yield name.text
+
+
+def _split(tokens: list[Token]) -> list[list[Token]]:
+    statements: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.token_type == TokenType.SEMICOLON:
+            statements.append([])
+        else:
+            statements[-1].append(token)
+    return [statement for statement in statements if statement]
+
+
+def _first_word(code: str) -> str:
+    word = _FIRST.search(_LEADING.sub("", code, count=1))
+    return word[0].upper() if word else ""
