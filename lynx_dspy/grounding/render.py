@@ -1,0 +1,330 @@
+"""A schema as text for a model, within a token budget: K*_struct's raw material (paper, III-A2).
+
+All that can be shown is a piece with a cost. Pieces leave in the order of `_Rank`, far from the
+question first, until the rest fits; what still fits afterwards comes back.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from lynx_dspy.errors import UnknownName
+from lynx_dspy.grounding.keys import joins, neighbours
+from lynx_dspy.grounding.styles import (
+    STYLES,
+    Shown,
+    Style,
+    description_text,
+    join_text,
+    sample_text,
+)
+from lynx_dspy.tokens import estimate
+from lynx_dspy.values import ForeignKey, Link, Schema, Table
+
+NOTE_TOKENS = 60
+"""At most so much of a budget, and no more than an eighth, says what is not shown."""
+
+_COMMENT_TOKENS = 4
+"""What the signs around a comment cost at most."""
+
+_UNREACHED = 99.0
+
+
+class _Rank(IntEnum):
+    """What leaves first when a schema is too large. Far: tables that the question does not need."""
+
+    FAR_SAMPLES = 0
+    UNLINKED_SAMPLES = 1
+    FAR_DESCRIPTIONS = 2
+    FAR_COLUMNS = 3
+    FAR_TABLES = 4
+    LINKED_SAMPLES = 5
+    DESCRIPTIONS = 6
+    COLUMNS = 7
+    TABLES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaText:
+    """A rendered schema; `tokens` is `tokens.estimate(text)`, `left_out` says what is missing."""
+
+    text: str
+    tokens: int
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A part that can be left out, with what it costs at most and the position of its table."""
+
+    rank: _Rank
+    distance: float
+    table: int
+    part: str
+    """`table`, `column`, `samples` or `description`."""
+    column: int
+    cost: int
+    worth: int = 0
+    """Among equals, samples that repeat (codes, names of kinds) are worth more than others."""
+
+    @property
+    def parent(self) -> tuple[int, str, int]:
+        """The piece without which this one cannot be shown."""
+        outer = self.part == "column" or self.column < 0
+        return (self.table, "table", -1) if outer else (self.table, "column", self.column)
+
+    @property
+    def key(self) -> tuple[int, str, int]:
+        return (self.table, self.part, self.column)
+
+
+@dataclass(frozen=True, slots=True)
+class _Focus:
+    """What the question is about: distances of tables, and the columns that stay longest."""
+
+    distance: dict[str, float]
+    linked: frozenset[tuple[str, str]]
+
+    def is_far(self, table: Table) -> bool:
+        return self.distance[table.name] >= 1
+
+
+def render(
+    schema: Schema,
+    budget: int,
+    keep: Collection[str] = (),
+    links: Sequence[Link] = (),
+    style: str = "ddl",
+) -> SchemaText:
+    """`schema` in at most `budget` tokens (`tokens.estimate`), names quoted where they must be.
+
+    `keep` holds the tables (`orders`) and columns (`orders.total`) that the question needs, `links`
+    what it was linked to; without `keep` the linked tables are those needed, without either all.
+    `style` is `ddl` or `compact`. Raises `UnknownName` for another style.
+    """
+    if style not in STYLES:
+        raise UnknownName("schema style", style, STYLES)
+    focus = _focus(schema, keep, links)
+    writer = _Writer(schema, STYLES[style], focus)
+    pieces = list(writer.pieces(budget))
+    everything = {piece.key for piece in pieces}
+    text = writer.text(everything, budget)
+    room = budget - min(NOTE_TOKENS, budget // 8)
+    while estimate(text) > budget and room > 0:
+        text = writer.text(_fitting(pieces, room), budget)
+        room -= max(8, estimate(text) - budget)
+    kept = _kept(text, budget)
+    return SchemaText(kept, estimate(kept), writer.left_out if kept else writer.nothing_shown)
+
+
+def tokens_raw(schema: Schema) -> int:
+    """Tokens of the CREATE TABLE text of the whole schema with descriptions, without samples."""
+    form = STYLES["ddl"]
+    blocks = []
+    for table in schema.tables:
+        columns = range(len(table.columns))
+        blocks.append(
+            form.table(table, Shown(columns, (), range(-1, len(columns))), schema.dialect)
+        )
+    return estimate("\n".join(blocks))
+
+
+def _kept(text: str, budget: int) -> str:
+    return text if estimate(text) <= budget else ""
+
+
+def _focus(schema: Schema, keep: Collection[str], links: Sequence[Link]) -> _Focus:
+    """Linked tables are nearer than 1, by confidence; others are as many joins away as it takes."""
+    folded = {name.casefold() for name in keep}
+    linked = frozenset((x.table.casefold(), x.column.casefold()) for x in links if x.column)
+    kept = frozenset(
+        (t.name.casefold(), c.name.casefold())
+        for t in schema.tables
+        for c in t.columns
+        if f"{t.name}.{c.name}".casefold() in folded
+    )
+    near = {t.name for t in schema.tables if t.name.casefold() in folded}
+    near |= {t.name for t in schema.tables if any(table == t.name.casefold() for table, _ in kept)}
+    if not near:
+        tables = {x.table.casefold() for x in links}
+        near = {t.name for t in schema.tables if t.name.casefold() in tables}
+    distance = _distances(schema, near or {t.name for t in schema.tables})
+    for one in links:
+        if distance.get(one.table, 1) < 1:
+            distance[one.table] = min(distance[one.table], 0.99 - 0.9 * one.confidence)
+    return _Focus(distance, linked | kept)
+
+
+def _distances(schema: Schema, near: set[str]) -> dict[str, float]:
+    distance = dict.fromkeys((t.name for t in schema.tables), _UNREACHED)
+    distance |= dict.fromkeys(near, 0.99)
+    beside = neighbours(schema)
+    queue = deque(near)
+    while queue:
+        table = queue.popleft()
+        for other in beside[table]:
+            if distance[other] == _UNREACHED:
+                distance[other] = int(distance[table] + 1)
+                queue.append(other)
+    return distance
+
+
+def _fitting(pieces: Sequence[_Piece], room: int) -> set[tuple[int, str, int]]:
+    """The pieces that stay: leave in order until the rest fits; then come back while they fit."""
+    leaving = sorted(
+        pieces, key=lambda p: (p.rank, p.worth, -p.distance, -p.table, -p.column, p.part)
+    )
+    cost = sum(piece.cost for piece in pieces)
+    gone = 0
+    while cost > room and gone < len(leaving):
+        cost -= leaving[gone].cost
+        gone += 1
+    shown = {piece.key for piece in leaving[gone:]}
+    required = {piece.key for piece in pieces}
+    for piece in reversed(leaving[:gone]):
+        present = piece.part == "table" or piece.parent in shown or piece.parent not in required
+        if (
+            present
+            and (piece.table, "table", -1) in shown | {piece.key}
+            and cost + piece.cost <= room
+        ):
+            cost += piece.cost
+            shown.add(piece.key)
+    return shown
+
+
+class _Writer:
+    """Prices the pieces of one schema in one style, and writes those that stay."""
+
+    def __init__(self, schema: Schema, form: Style, focus: _Focus) -> None:
+        self.schema, self.form, self.focus = schema, form, focus
+        self.joins: dict[str, list[ForeignKey]] = defaultdict(list)
+        self.keys: set[tuple[str, str]] = set()
+        for key in joins(schema):
+            self.joins[key.table.casefold()].append(key)
+            self.keys |= {(key.table.casefold(), c.casefold()) for c in key.columns}
+            self.keys |= {(key.ref_table.casefold(), c.casefold()) for c in key.ref_columns}
+        self.tables = {t.name.casefold(): t for t in schema.tables}
+        self.left_out: tuple[str, ...] = ()
+
+    @property
+    def nothing_shown(self) -> tuple[str, ...]:
+        """What is left out when not even one table fits."""
+        return tuple(t.name for t in self.schema.tables)
+
+    def pieces(self, budget: int) -> Iterator[_Piece]:
+        """The pieces of the nearest tables, as many as could be shown at all."""
+        spent = 0
+        order = sorted(
+            range(len(self.schema.tables)),
+            key=lambda i: (self.focus.distance[self.schema.tables[i].name], i),
+        )
+        for i in order:
+            table = self.schema.tables[i]
+            far = self.focus.is_far(table)
+            distance = self.focus.distance[table.name]
+            cost = self._table_cost(table)
+            spent += cost
+            if spent > budget:
+                return
+            yield _Piece(_Rank.FAR_TABLES if far else _Rank.TABLES, distance, i, "table", -1, cost)
+            yield from self._inner(i, table, far, distance)
+
+    def _inner(self, i: int, table: Table, far: bool, distance: float) -> Iterator[_Piece]:
+        described = _Rank.FAR_DESCRIPTIONS if far else _Rank.DESCRIPTIONS
+        if table.description:
+            cost = estimate(description_text(table.description)) + _COMMENT_TOKENS
+            yield _Piece(described, distance, i, "description", -1, cost)
+        for j, column in enumerate(table.columns):
+            linked = (table.name.casefold(), column.name.casefold()) in self.focus.linked
+            if not self._required(table, j):
+                rank = _Rank.FAR_COLUMNS if far else _Rank.COLUMNS
+                cost = self._column_cost(table, j)
+                yield _Piece(rank, distance, i, "column", j, cost)
+            if column.samples:
+                rank = _Rank.LINKED_SAMPLES if linked else _Rank.UNLINKED_SAMPLES
+                cost = estimate(sample_text(column)) + _COMMENT_TOKENS
+                rank = _Rank.FAR_SAMPLES if far else rank
+                worth = int(len(column.samples) > 1 and column.samples[0].startswith("'"))
+                yield _Piece(rank, distance, i, "samples", j, cost, worth)
+            if column.description:
+                cost = estimate(description_text(column.description)) + _COMMENT_TOKENS
+                yield _Piece(described, distance, i, "description", j, cost)
+
+    def _required(self, table: Table, j: int) -> bool:
+        """Keys and linked columns are shown whenever their table is."""
+        name = (table.name.casefold(), table.columns[j].name.casefold())
+        is_key = table.columns[j].name in table.primary_key or name in self.keys
+        return is_key or (name in self.focus.linked and not self.focus.is_far(table))
+
+    def _column_cost(self, table: Table, j: int) -> int:
+        return estimate(self.form.column(table, table.columns[j], self.schema.dialect)) + 1
+
+    def _table_cost(self, table: Table) -> int:
+        cost = estimate(self.form.head(table, self.schema.dialect)) + 2
+        cost += sum(self._column_cost(table, j) for j in self._required_of(table))
+        keys = self.joins[table.name.casefold()]
+        texts = (join_text(key, self.tables, self.schema.dialect) for key in keys)
+        return cost + sum(estimate(self.form.mark + text) + 1 for text in texts)
+
+    def _required_of(self, table: Table) -> list[int]:
+        return [j for j in range(len(table.columns)) if self._required(table, j)]
+
+    def text(self, kept: set[tuple[int, str, int]], budget: int) -> str:
+        """The text of the pieces in `kept`; sets `left_out`."""
+        dialect = self.schema.dialect
+        blocks, names = [], set()
+        for i, table in enumerate(self.schema.tables):
+            if (i, "table", -1) in kept:
+                blocks.append(self.form.table(table, self._shown(i, table, kept), dialect))
+                names.add(table.name.casefold())
+        keys = [k for t in names for k in self.joins[t] if k.ref_table.casefold() in names]
+        lines = [self.form.mark + join_text(key, self.tables, dialect) for key in keys]
+        self.left_out = tuple(self._missing(kept))
+        note = self._note(min(NOTE_TOKENS, budget // 8))
+        return "\n".join([*blocks, *sorted(lines), *([note] if note else [])])
+
+    def _shown(self, i: int, table: Table, kept: set[tuple[int, str, int]]) -> Shown:
+        columns = {*self._required_of(table)}
+        columns |= {j for j in range(len(table.columns)) if (i, "column", j) in kept}
+        samples = {j for j in columns if (i, "samples", j) in kept}
+        described = {j for j in (*columns, -1) if (i, "description", j) in kept}
+        return Shown(columns, samples, described)
+
+    def _missing(self, kept: set[tuple[int, str, int]]) -> Iterator[str]:
+        """Tables, then `table.column`, then how many columns lost samples or descriptions."""
+        shown = [(i, t) for i, t in enumerate(self.schema.tables) if (i, "table", -1) in kept]
+        held = {i for i, _ in shown}
+        yield from (t.name for i, t in enumerate(self.schema.tables) if i not in held)
+        samples = descriptions = 0
+        for i, table in shown:
+            what = self._shown(i, table, kept)
+            for j, column in enumerate(table.columns):
+                if j not in what.columns:
+                    yield f"{table.name}.{column.name}"
+                samples += bool(column.samples) and j not in what.samples
+                descriptions += bool(column.description) and j not in what.descriptions
+        yield from (f"samples of {n} columns" for n in [samples] if n)
+        yield from (f"descriptions of {n} columns" for n in [descriptions] if n)
+
+    def _note(self, budget: int) -> str:
+        """One line that says which tables and columns are not shown, in at most `budget` tokens."""
+        tables = [n for n in self.left_out if n.casefold() in self.tables]
+        columns = sum(1 for n in self.left_out if n.casefold() not in self.tables and "." in n)
+        parts = []
+        if columns:
+            parts.append(f"{columns} more columns not shown")
+        if tables:
+            parts.append(f"{len(tables)} more tables not shown")
+        if not parts:
+            return ""
+        note = self.form.mark + "; ".join(parts)
+        for n, name in enumerate(tables):
+            line = " ".join(f"{note}{', ' if n else ': '}{name}".split())
+            if estimate(line + ", …") > budget:
+                return note + (", …" if n else "") if estimate(note) + 2 <= budget else ""
+            note = line
+        return note if estimate(note) <= budget else ""
