@@ -1,0 +1,151 @@
+"""Repairs with one sensible outcome, made without a model (design: Python decides what it can).
+
+A program is read (`slips`), respelled for its dialect (`respell`), and then its problems are met one
+by one with the fixes of `fixes`; a change stays only if the static check finds less to complain about.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel, SqlglotError
+
+from lynx_dspy.engines.fixes import FIXES
+from lynx_dspy.engines.names import frames
+from lynx_dspy.engines.respell import respell
+from lynx_dspy.engines.slips import readings
+from lynx_dspy.engines.static import CERTAIN, Kind, Problem, parsed, problems
+from lynx_dspy.values import Schema
+
+_MAX_CHANGES = 16
+_MAX_TRIES = 80
+_MAX_NODES = 20_000
+_MAX_LENGTH = 6_000
+_UNREADABLE = (1_000, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Mend:
+    """A program after its repairs; `changes` says what was changed, a line each."""
+
+    code: str
+    changes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """One stage of a repair: the text, its tree, what is wrong with it, what was done so far."""
+
+    code: str
+    tree: exp.Expr | None
+    problems: tuple[Problem, ...]
+    changes: tuple[str, ...] = ()
+
+    @property
+    def badness(self) -> tuple[int, int]:
+        """Errors, then doubts that are certain; the engine's own complaint counts half."""
+        if self.tree is None:
+            return _UNREADABLE
+        errors = [1 if p.kind is Kind.ENGINE else 2 for p in self.problems if p.is_error]
+        return sum(errors), sum(p.kind in CERTAIN for p in self.problems)
+
+
+def mend(code: str, schema: Schema) -> Mend:
+    """`code` with all repairs that have one sensible outcome; unchanged if there are none.
+
+    Never raises, asks no model and runs nothing. A program without errors comes back as it is.
+    """
+    start = best = _state(code, schema)
+    if len(code) > _MAX_LENGTH:
+        return Mend(code)
+    for note, text, dialect in readings(code, schema.dialect, isinstance(start.tree, exp.Query)):
+        if best.badness == (0, 0) or (dialect != schema.dialect and not _foreign(best)):
+            break
+        state = _read(text, dialect, schema, note)
+        state = _improved(state, schema) if state is not None else None
+        if state is not None and state.badness < best.badness:
+            best = state
+    return Mend(best.code, best.changes)
+
+
+def _foreign(state: _State) -> bool:
+    """True if another dialect may be why the program does not compile."""
+    kinds = {p.kind for p in state.problems}
+    return state.tree is None or bool(kinds & {Kind.FUNCTION, Kind.ENGINE, Kind.STATEMENT})
+
+
+def _state(
+    code: str, schema: Schema, tree: exp.Expr | None = None, changes: tuple[str, ...] = ()
+) -> _State:
+    tree = tree if tree is not None else parsed(code, schema.dialect)
+    found = problems(tree, schema, code) if tree is not None else []
+    return _State(code, tree, tuple(found), changes)
+
+
+def _read(text: str, dialect: str, schema: Schema, note: str) -> _State | None:
+    """The program as read from one dialect and respelled for the schema's."""
+    tree = parsed(text, dialect)
+    if not isinstance(tree, exp.Query):
+        return None
+    notes = (note,) if note else ()
+    plain = text if dialect == schema.dialect else written(tree, schema.dialect)
+    state = _state(plain, schema, changes=notes) if plain else None
+    new, changes = respell(tree.copy(), schema)
+    code = written(new, schema.dialect)
+    if not code:
+        return state
+    told = tuple(f"{c.before} -> {c.after}" for c in changes)
+    respelled = _state(code, schema, changes=notes + (told or ("spelled for the dialect",)))
+    return respelled if state is None or respelled.badness < state.badness else state
+
+
+def written(tree: exp.Expr, dialect: str) -> str:
+    """The tree as text; empty if sqlglot cannot write it."""
+    try:
+        return tree.sql(dialect, unsupported_level=ErrorLevel.IGNORE)
+    except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError):
+        return ""
+
+
+def _improved(state: _State, schema: Schema) -> _State:
+    """The fixpoint of all fixes, one accepted change at a time."""
+    size = sum(1 for _ in state.tree.walk()) if state.tree else 1
+    tries = min(_MAX_TRIES, _MAX_NODES // size)
+    for _ in range(_MAX_CHANGES):
+        for candidate in itertools.islice(_candidates(state, schema), tries):
+            tries -= 1
+            if candidate.badness < state.badness:
+                state = candidate
+                break
+        else:
+            break
+    return state
+
+
+def _candidates(state: _State, schema: Schema) -> Iterator[_State]:
+    """Every fix tried on every problem, each on its own copy of the tree."""
+    if state.tree is None or state.badness == (0, 0):
+        return
+    places = {id(node): place for place, node in enumerate(state.tree.walk())}
+    for problem in state.problems:
+        for fix in FIXES.get(problem.kind, ()):
+            tree = state.tree.copy()
+            note = fix(_moved(problem, tree, places, schema), schema)
+            code = written(tree, schema.dialect) if note else ""
+            if note and code:
+                yield _state(code, schema, changes=(*state.changes, note))
+
+
+def _moved(
+    problem: Problem, tree: exp.Expr, places: dict[int, int], schema: Schema
+) -> Problem:
+    """The problem in a copy of its tree: nodes keep their place in the walk."""
+    if problem.node is None or problem.frame is None:
+        return problem
+    nodes = list(tree.walk())
+    select = nodes[places[id(problem.frame.select)]]
+    frame = next(f for f in frames(tree, schema) if f.select is select)
+    return replace(problem, node=nodes[places[id(problem.node)]], frame=frame)

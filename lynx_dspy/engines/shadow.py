@@ -1,0 +1,105 @@
+"""An empty twin of a schema, in memory: the engine's own word on whether a program compiles.
+
+Nothing of the user's database is read and no program is run: SQLite and DuckDB only prepare it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from functools import cache, lru_cache
+
+from lynx_dspy.values import Schema
+
+Verdict = Callable[[str], str]
+"""Takes a program, gives the engine's complaint in one line, or "" when it compiles."""
+
+
+@lru_cache(maxsize=16)
+def shadow(schema: Schema) -> Verdict | None:
+    """The compiler of the schema's dialect; None for dialects without an engine in process."""
+    maker = {"sqlite": _sqlite, "duckdb": _duckdb}.get(schema.dialect)
+    return maker(schema) if maker else None
+
+
+@cache
+def known_functions(dialect: str) -> frozenset[str] | None:
+    """Names of all functions of the engine in process, folded; None where there is no engine."""
+    if dialect == "sqlite":
+        with sqlite3.connect(":memory:") as connection:
+            rows = connection.execute("SELECT DISTINCT name FROM pragma_function_list").fetchall()
+        return frozenset(name.casefold() for (name,) in rows)
+    if dialect == "duckdb":
+        import duckdb
+
+        with duckdb.connect() as engine:
+            rows = engine.execute(
+                "SELECT DISTINCT function_name FROM duckdb_functions()"
+            ).fetchall()
+        return frozenset(name.casefold() for (name,) in rows)
+    return None
+
+
+def _sqlite(schema: Schema) -> Verdict:
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    lock = threading.Lock()
+    for table in schema.tables:
+        columns = ", ".join(_quoted(c.name) for c in table.columns)
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {_quoted(table.name)} ({columns})")
+
+    def verdict(code: str) -> str:
+        try:
+            with lock:
+                connection.execute(f"EXPLAIN {code}").close()
+        except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
+            return "" if _only_at_home(str(error)) else " ".join(str(error).split())
+        return ""
+
+    return verdict
+
+
+def _only_at_home(message: str) -> bool:
+    """True for complaints that a virtual table or a bound value would settle."""
+    return "MATCH in the requested context" in message or "bindings supplied" in message
+
+
+def _duckdb(schema: Schema) -> Verdict:
+    import duckdb
+
+    engine = duckdb.connect(
+        config={"enable_external_access": "false", "threads": "1", "memory_limit": "256MB"}
+    )
+    engine.execute("PRAGMA disable_optimizer")
+    lock = threading.Lock()
+    for table in schema.tables:
+        space = f"{_quoted(table.namespace)}." if table.namespace else ""
+        if space:
+            engine.execute(f"CREATE SCHEMA IF NOT EXISTS {_quoted(table.namespace)}")
+        columns = ", ".join(f"{_quoted(c.name)} {_type(engine, c.type)}" for c in table.columns)
+        engine.execute(f"CREATE TABLE IF NOT EXISTS {space}{_quoted(table.name)} ({columns})")
+
+    def verdict(code: str) -> str:
+        try:
+            with lock:
+                engine.execute(f"EXPLAIN {code}")
+        except duckdb.Error as error:
+            return " ".join(str(error).split("\n\n")[0].split())
+        return ""
+
+    return verdict
+
+
+def _type(engine: object, name: str) -> str:
+    """The column's type if DuckDB knows it, else text."""
+    import duckdb
+
+    try:
+        engine.execute(f"SELECT CAST(NULL AS {name})")  # type: ignore[attr-defined]
+    except duckdb.Error:
+        return "VARCHAR"
+    return name
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
