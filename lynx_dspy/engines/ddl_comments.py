@@ -51,18 +51,22 @@ class _Reader:
         self._at_start = False
         self._column = ""
         self._line_has_column = False
+        self._line_is_fresh = True
 
     def take(self, kind: str, text: str) -> None:
         if kind == "comment":
             self._comment(text)
         elif kind == "newline":
             self._line_has_column = False
+            self._line_is_fresh = True
+            return
         elif text in ("(", ")"):
             self._parenthesis(text)
         elif text == "," and self._depth == 1:
             self._at_start = True
         elif self._depth == 1:
             self._definition(kind, text)
+        self._line_is_fresh = False
 
     def _parenthesis(self, text: str) -> None:
         self._depth += 1 if text == "(" else -1
@@ -86,13 +90,10 @@ class _Reader:
         if self._line_has_column:
             if self._column:
                 self.columns[self._column].append(words)
-        elif self.columns or (self._depth and self._at_line_start()):
+        elif self._depth and self._line_is_fresh:
             self._waiting.append(words)
         else:
             self.table.append(words)
-
-    def _at_line_start(self) -> bool:
-        return bool(self.table) or self._waiting != []
 
 
 def _bare(text: str) -> str:

@@ -5,8 +5,8 @@ scalar function. `SELECT range(1000000000)` took 83 s and 20 GB after an interru
 the operating system's limits and a kill from outside hold there, and neither may hit the
 caller. The process gets no environment to speak of, so programs cannot read keys from it.
 
-Messages are pickles in both directions, each length-prefixed by pickle itself. A request is a
-tuple of a name in `_SERVICES` and its arguments; a reply is a tuple of "ok" or "error" and a value.
+Messages are pickles in both directions. A request is a tuple of a name in `_SERVICES` and its
+arguments; a reply is a tuple of "ok" or "error" and a value.
 """
 
 from __future__ import annotations
@@ -100,7 +100,9 @@ def _limit_memory() -> None:
     if sys.platform != "win32":
         import resource
 
-        resource.setrlimit(resource.RLIMIT_DATA, (_PROCESS_BYTES, _PROCESS_BYTES))
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        most = _PROCESS_BYTES if hard == resource.RLIM_INFINITY else min(hard, _PROCESS_BYTES)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 def main() -> None:

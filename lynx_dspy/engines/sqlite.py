@@ -25,9 +25,11 @@ from lynx_dspy.engines.sqlite_schema import introspect
 from lynx_dspy.errors import DatabaseError
 from lynx_dspy.values import Limits, Outcome, Row, Schema, Status
 
-_BUSY_SECONDS = 1.0
+_BUSY_SECONDS = 0.5
 _OPEN_SECONDS = 3.0
 _LONGEST_VALUE = 16_000_000
+"""Bytes of one value. SQLite interrupts between its steps only, so a call must not work long."""
+
 _ENGINE_LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: _LONGEST_VALUE,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 1_000_000,
@@ -129,7 +131,12 @@ def _run(connection: sqlite3.Connection, code: str, limits: Limits, started: flo
 def _authorize(
     action: int, first: str | None, second: str | None, schema: str | None, source: str | None
 ) -> int:
-    """Reads, harmless functions and recursion; FTS5 asks for `data_version` by itself."""
+    """Reads, harmless functions and recursion.
+
+    Two exceptions are what SQLite asks for by itself when a virtual table is first touched: FTS5
+    reads `data_version`, and declaring its columns counts as an update of `sqlite_master`. A
+    real one fails all the same: that table cannot be modified, nor can the file.
+    """
     if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE):
         return sqlite3.SQLITE_OK
     if action == sqlite3.SQLITE_READ:
@@ -137,9 +144,11 @@ def _authorize(
         return sqlite3.SQLITE_DENY if hidden else sqlite3.SQLITE_OK
     if action == sqlite3.SQLITE_FUNCTION and not _FORBIDDEN.fullmatch(second or ""):
         return sqlite3.SQLITE_OK
-    if action == sqlite3.SQLITE_PRAGMA and first == "data_version":
-        return sqlite3.SQLITE_OK
-    return sqlite3.SQLITE_DENY
+    by_itself = (
+        (sqlite3.SQLITE_PRAGMA, "data_version"),
+        (sqlite3.SQLITE_UPDATE, "sqlite_master"),
+    )
+    return sqlite3.SQLITE_OK if (action, first) in by_itself else sqlite3.SQLITE_DENY
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -153,7 +162,7 @@ def _open(path: Path) -> sqlite3.Connection:
     try:
         return _connect(path, "mode=ro")
     except sqlite3.OperationalError as error:
-        if "unable to open" not in str(error):
+        if "unable to open" not in str(error) or _beside(path, "-journal").exists():
             raise
     return _connect(path, "mode=ro&immutable=1")
 
