@@ -29,6 +29,7 @@ _MAX_TRIES = 10_000
 
 Column = list[Any]
 Vector = tuple[float, ...]
+Bag = dict[Row, list[Vector]]
 
 
 def read_csv(source: Path | str) -> pd.DataFrame | None:
@@ -69,17 +70,16 @@ def matches_by_row(
         return matches(gold, pred, condition_cols, ignore_order)
     right = [_prepared(c, False) for c in _columns(pred)]
     left = [_prepared(c, False) for c in _columns(_selected(gold, condition_cols))]
-    distinct = [(j, had) for j, had in enumerate(right) if right.index(had) == j]
-    partners = [
-        [j for j, had in distinct if _same_bag(_rows([wanted]), _rows([had]))] for wanted in left
-    ]
+    left_bags = [_bag([column]) for column in left]
+    right_bags = {j: _bag([had]) for j, had in enumerate(right) if right.index(had) == j}
+    partners = [[j for j, had in right_bags.items() if _same_bag(b, had)] for b in left_bags]
     stack: list[tuple[int, ...]] = [()]
     for _ in range(_MAX_TRIES):
         if not stack:
             break
         chosen = stack.pop()
         width = len(chosen)
-        if width > 1 and not _same_bag(_rows(left[:width]), _rows([right[j] for j in chosen])):
+        if width > 1 and not _same_bag(_bag(left[:width]), _bag([right[j] for j in chosen])):
             continue
         if width == len(left):
             return True
@@ -119,47 +119,53 @@ def _same_cell(left: object, right: object) -> bool:
     return left == right
 
 
-def _rows(columns: Sequence[Column]) -> list[Row]:
-    return list(zip(*columns, strict=True))
+def _bag(columns: Sequence[Column]) -> Bag:
+    """The rows of some columns: their numbers as sorted vectors, under their text."""
+    groups: Bag = defaultdict(list)
+    for row in zip(*columns, strict=True):
+        text = tuple(None if isinstance(value, int | float) else value for value in row)
+        groups[text].append(tuple(float(v) for v in row if isinstance(v, int | float)))
+    for vectors in groups.values():
+        vectors.sort()
+    return groups
 
 
-def _same_bag(left: Sequence[Row], right: Sequence[Row]) -> bool:
+def _same_bag(left: Bag, right: Bag) -> bool:
     """Whether rows can be paired one to one so that each pair's cells are the same.
 
-    Text must be equal, so rows fall into groups by their text; inside a group the numbers are
-    paired as vectors.
+    Text must be equal, so only rows of equal text can be paired; their numbers are as vectors.
     """
-    left_groups, right_groups = _by_text(left), _by_text(right)
-    if left_groups.keys() != right_groups.keys():
+    if left.keys() != right.keys():
         return False
-    return all(
-        _pairable(sorted(group), sorted(right_groups[k])) for k, group in left_groups.items()
-    )
-
-
-def _by_text(rows: Sequence[Row]) -> dict[Row, list[Vector]]:
-    groups: dict[Row, list[Vector]] = defaultdict(list)
-    for row in rows:
-        numeric = tuple(isinstance(value, int | float) for value in row)
-        text = tuple(None if is_number else v for v, is_number in zip(row, numeric, strict=True))
-        groups[text].append(tuple(float(v) for v, n in zip(row, numeric, strict=True) if n))
-    return groups
+    return all(_pairable(vectors, right[text]) for text, vectors in left.items())
 
 
 def _pairable(left: list[Vector], right: list[Vector]) -> bool:
     """Whether two sorted lists of vectors can be paired within the tolerance.
 
-    Sorted order settles nearly every case. Where it does not (near-equal first numbers with other
-    numbers behind them), augmenting paths look for a perfect matching.
+    Sorted order settles nearly every case, with the numbers that spread most in front. Where it
+    does not (rows nearly equal in those), augmenting paths look for a perfect matching.
     """
     if len(left) != len(right):
         return False
-    if all(_close(a, b) for a, b in zip(left, right, strict=True)):
+    if all(map(_close, left, right)):
         return True
     if len(left[0]) < 2:
         return False
+    left, right = _widest_first(left, right)
     pairing = _Pairing()
-    return all(_augment(i, left, right, pairing) for i in range(len(left)))
+    return all(map(_close, left, right)) or all(
+        _augment(i, left, right, pairing) for i in range(len(left))
+    )
+
+
+def _widest_first(left: list[Vector], right: list[Vector]) -> tuple[list[Vector], list[Vector]]:
+    columns = list(zip(*left, strict=True))
+    order = sorted(range(len(columns)), key=lambda i: min(columns[i]) - max(columns[i]))
+    return (
+        sorted(tuple(vector[i] for i in order) for vector in left),
+        sorted(tuple(vector[i] for i in order) for vector in right),
+    )
 
 
 @dataclass(slots=True)

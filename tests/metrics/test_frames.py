@@ -1,4 +1,5 @@
 import random
+import time
 from pathlib import Path
 
 import pandas as pd
@@ -50,6 +51,18 @@ def test_pairing_moves_earlier_rows_when_a_later_one_needs_their_partner() -> No
     gold = frame("k,v\n0.000,0\n0.004,0.009\n0.008,0\n")
     pred = frame("k,v\n0.002,0.005\n0.012,0.005\n-0.004,0.009\n")
     assert execution_accuracy(gold, pred, "spider2-fixed", ignore_order=True)
+
+
+def test_many_rows_are_paired_fast_whichever_column_comes_first() -> None:
+    chance = random.Random(1)
+    gold = pd.DataFrame({"noise": [0.0] * 2000, "v": [chance.random() * 100 for _ in range(2000)]})
+    pred = gold.sample(frac=1, random_state=1).reset_index(drop=True)
+    pred["noise"] = [chance.uniform(-0.009, 0.009) for _ in range(2000)]
+    spoiled = pred.assign(v=pred["v"].where(pred.index != 7, 500.0))
+    began = time.perf_counter()
+    assert execution_accuracy(gold, pred, "spider2-fixed", ignore_order=True)
+    assert not execution_accuracy(gold, spoiled, "spider2-fixed", ignore_order=True)
+    assert time.perf_counter() - began < 2
 
 
 def test_a_flat_list_holds_for_a_lone_suffixed_gold_only_in_the_fixed_rule() -> None:

@@ -1,8 +1,13 @@
+from pathlib import Path
+
 import pytest
 
+from lynx_dspy import connect, datasets
 from lynx_dspy.errors import BadInput
 from lynx_dspy.metrics.linking import Linking, linking, names_used, parsed
 from lynx_dspy.values import Column, Schema, Table
+
+DATA = Path(__file__).parents[2] / "../shared/data/spider"
 
 
 def table(name: str, *columns: str) -> Table:
@@ -67,3 +72,16 @@ def test_shares_of_tables_and_columns() -> None:
 def test_a_gold_that_does_not_parse_is_refused() -> None:
     with pytest.raises(BadInput, match="does not parse"):
         linking("SELECT FROM WHERE (", "SELECT 1", SHOP)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="Spider 1.0 is not here")
+def test_golds_use_known_names_only() -> None:
+    loaded = datasets.load("spider", DATA)
+    databases = {one.db: one.database for one in loaded}
+    schemas = {db: connect(path).introspect() for db, path in databases.items()}
+    for one in loaded:
+        (gold,) = one.gold_sql
+        tree = parsed(gold, schemas[one.db])
+        assert tree is not None, gold
+        names = names_used(tree, schemas[one.db])
+        assert names.tables and not names.unknown, gold
