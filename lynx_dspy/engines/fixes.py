@@ -3,16 +3,28 @@ place and says what it did, or leaves the tree alone and gives None."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from sqlglot import exp
 
-from lynx_dspy.engines import keys
+from lynx_dspy.engines.join_fixes import (
+    bridge,
+    dropped_if_idle,
+    in_join_condition,
+    is_alias_use,
+    join_holder,
+    join_named_table,
+    key_instead,
+    own_columns,
+    same,
+    without_join,
+    without_unknown,
+)
+from lynx_dspy.engines.keys import only_key
+from lynx_dspy.engines.lookups import is_value
 from lynx_dspy.engines.names import Frame, Source, best, home, normal
-from lynx_dspy.engines.static import Kind, Problem, is_value
-from lynx_dspy.values import Schema, Table
-
-Fix = Callable[[Problem, Schema], str | None]
+from lynx_dspy.engines.problems import Kind, Problem
+from lynx_dspy.values import Schema
 
 
 def table_near(problem: Problem, schema: Schema) -> str | None:
@@ -33,7 +45,7 @@ def table_by_columns(problem: Problem, schema: Schema) -> str | None:
     alias, alone = node.alias_or_name.casefold(), len(frame.sources) == 1
     used = {
         c.name
-        for c in _columns(frame)
+        for c in own_columns(frame)
         if c.table.casefold() == alias or (alone and not c.table and c.name not in frame.outputs)
     }
     fitting = [t for t in schema.tables if used and all(t.column(name) for name in used)]
@@ -66,17 +78,6 @@ def alias_of_table(problem: Problem, schema: Schema) -> str | None:
     return _requalified(column, fitting[0]) if len(fitting) == 1 else None
 
 
-def join_named_table(problem: Problem, schema: Schema) -> str | None:
-    """A table that columns name but FROM does not: joined along the only key path."""
-    column, frame = problem.node, problem.frame
-    if not isinstance(column, exp.Column) or frame is None or not column.table:
-        return None
-    table = schema.table(column.table)
-    if table is None or table.column(column.name) is None:
-        return None
-    return _joined(frame, table, schema)
-
-
 def other_source(problem: Problem, schema: Schema) -> str | None:
     """A column under the wrong alias, which exactly one other relation in scope has."""
     column, frame = problem.node, problem.frame
@@ -97,7 +98,7 @@ def _made_equal(name: str, frame: Frame) -> bool:
     reached: set[str] = set()
     for pair in frame.select.find_all(exp.EQ):
         sides = [pair.this, pair.expression]
-        if all(isinstance(s, exp.Column) and _same(s.name, name) for s in sides):
+        if all(isinstance(s, exp.Column) and same(s.name, name) for s in sides):
             reached |= {side.table.casefold() for side in sides}
     return len(holders) > 1 and holders <= reached
 
@@ -105,24 +106,19 @@ def _made_equal(name: str, frame: Frame) -> bool:
 def _ties(column: exp.Column, target: Source) -> bool:
     """True where the move would compare a relation with itself: a join condition lost."""
     pair = column.parent
-    if _join_condition(column):
+    if in_join_condition(column):
         return True
     if not isinstance(pair, exp.EQ):
         return False
     other = pair.expression if pair.this is column else pair.this
-    return isinstance(other, exp.Column) and _same(other.table, target.alias)
-
-
-def _join_condition(node: exp.Expr) -> bool:
-    join = node.find_ancestor(exp.Join, exp.Select)
-    return isinstance(join, exp.Join)
+    return isinstance(other, exp.Column) and same(other.table, target.alias)
 
 
 def _moved(column: exp.Column, frame: Frame, target: Source) -> str:
     left = frame.source(column.table) if column.table else None
     note = _requalified(column, target)
     if left is not None and left is not target:
-        note += _dropped_if_idle(frame, left)
+        note += dropped_if_idle(frame, left)
     return note
 
 
@@ -141,8 +137,8 @@ def other_table(problem: Problem, schema: Schema) -> str | None:
     if frame is None or len(frame.sources) != 1 or not isinstance(problem.node, exp.Column):
         return None
     source = frame.sources[0]
-    columns = [c for c in _columns(frame) if not _is_alias_use(c, frame)]
-    foreign = any(c.table and not _same(c.table, source.alias) for c in columns)
+    columns = [c for c in own_columns(frame) if not is_alias_use(c, frame)]
+    foreign = any(c.table and not same(c.table, source.alias) for c in columns)
     if foreign or source.table is None or not isinstance(source.node, exp.Table):
         return None
     names = {c.name for c in columns}
@@ -155,6 +151,20 @@ def other_table(problem: Problem, schema: Schema) -> str | None:
     before = source.node.sql()
     source.node.set("this", exp.to_identifier(fitting[0].name))
     return f"table {before} -> {source.node.sql()}, which has all columns used"
+
+
+def own_key(problem: Problem, schema: Schema) -> str | None:
+    """`id` or `<table>_id` where the table's key is called otherwise."""
+    column, frame = problem.node, problem.frame
+    if not isinstance(column, exp.Column) or frame is None:
+        return None
+    owner = frame.source(column.table) if column.table else None
+    wanted = normal(column.name)
+    plain = [owner] if owner and wanted == "id" else []
+    named = [s for s in frame.sources if s.table and wanted == normal(s.table.name) + "id"]
+    fitting = [s for s in plain or named if s.table]
+    key = only_key(fitting[0].table) if len(fitting) == 1 and fitting[0].table else None
+    return _respelled(column, fitting[0], key) if key else None
 
 
 def near_in_own(problem: Problem, schema: Schema) -> str | None:
@@ -202,7 +212,7 @@ def equal_in_frame(problem: Problem, schema: Schema) -> str | None:
         return None
     wanted = normal(column.name)
     fitting = [(s, c) for s in frame.sources for c in s.columns or () if normal(c) == wanted]
-    own = [pair for pair in fitting if _same(pair[0].alias, column.table)]
+    own = [pair for pair in fitting if same(pair[0].alias, column.table)]
     if len(own) == 1:
         return _respelled(column, *own[0])
     fits = len(fitting) == 1 and not _ties(column, fitting[0][0])
@@ -212,235 +222,15 @@ def equal_in_frame(problem: Problem, schema: Schema) -> str | None:
 def _respelled(column: exp.Column, source: Source, name: str) -> str:
     before = column.sql()
     column.set("this", exp.to_identifier(name, quoted=not name.isidentifier() or None))
-    if column.table or problem_needs_table(column):
+    if column.table or _needs_table(column):
         column.set("table", exp.to_identifier(source.alias))
     return f"column {before} -> {column.sql()}"
 
 
-def problem_needs_table(column: exp.Column) -> bool:
+def _needs_table(column: exp.Column) -> bool:
     """True where a bare name could be taken for an output alias or for another relation's."""
     select = home(column)
     return select is not None and bool(select.args.get("joins"))
-
-
-def join_holder(problem: Problem, schema: Schema) -> str | None:
-    """A column that no relation in scope has: its table joined along the only key path."""
-    column, frame = problem.node, problem.frame
-    if not isinstance(column, exp.Column) or frame is None or frame.holders(column.name):
-        return None
-    if _join_condition(column):
-        return None
-    own = frame.source(column.table) if column.table else None
-    holders = [t for t in schema.tables if t.column(column.name)]
-    for starts in ([own] if own else [], frame.sources):
-        names = [s.table.name for s in starts if s.table]
-        for longest in (1, 2):
-            paths = [(t, keys.only_path(schema, names, t.name, longest)) for t in holders]
-            found = [(t, path) for t, path in paths if path]
-            if len(found) == 1:
-                return _joined_for(column, frame, *found[0])
-            if found:
-                break
-    return None
-
-
-def _joined_for(column: exp.Column, frame: Frame, table: Table, path: tuple[keys.Edge, ...]) -> str:
-    left = frame.source(column.table) if column.table else None
-    note = _extended(frame, path)
-    column.set("table", exp.to_identifier(table.name))
-    return note + (_dropped_if_idle(frame, left) if left else "")
-
-
-def _joined(frame: Frame, table: Table, schema: Schema) -> str | None:
-    names = [s.table.name for s in frame.sources if s.table]
-    path = keys.only_path(schema, names, table.name)
-    return _extended(frame, path) if path else None
-
-
-def _extended(frame: Frame, path: tuple[keys.Edge, ...]) -> str:
-    """Adds the joins of a path, after naming the relation of every bare column."""
-    for column in _columns(frame):
-        holders = frame.holders(column.name)
-        if not column.table and len(holders) == 1 and not _is_alias_use(column, frame):
-            column.set("table", exp.to_identifier(holders[0].alias))
-    notes = []
-    for edge in path:
-        start = next(
-            (s.alias for s in frame.sources if s.table and _same(s.table.name, edge.table)),
-            edge.table,
-        )
-        on = _condition(start, edge.columns, edge.other, edge.other_columns)
-        join = exp.Join(this=exp.to_table(edge.other), on=on)
-        frame.select.append("joins", join)
-        notes.append(join.sql().strip())
-    return f"added {' '.join(notes)}"
-
-
-def _is_alias_use(column: exp.Column, frame: Frame) -> bool:
-    return (
-        column.name.casefold() in frame.outputs
-        and column.find_ancestor(exp.Order, exp.Group, exp.Having) is not None
-    )
-
-
-def _condition(
-    left: str, columns: tuple[str, ...], right: str, others: tuple[str, ...]
-) -> exp.Expr:
-    pairs = zip(columns, others, strict=True)
-    return exp.and_(
-        *(exp.EQ(this=_name(a, left), expression=_name(b, right)) for a, b in pairs), copy=False
-    )
-
-
-def _name(column: str, table: str) -> exp.Column:
-    return exp.column(
-        exp.to_identifier(column, quoted=not column.isidentifier() or None),
-        exp.to_identifier(table, quoted=not table.isidentifier() or None),
-    )
-
-
-def _same(left: str, right: str) -> bool:
-    return left.casefold() == right.casefold()
-
-
-def key_instead(problem: Problem, schema: Schema) -> str | None:
-    """A join on columns that are not there: on the only key of the two tables instead."""
-    frame, node = problem.frame, problem.node
-    if frame is None or node is None:
-        return None
-    for left, right in _pairs(problem, frame):
-        found = [
-            (x, y, edge)
-            for x in left
-            for y in right
-            if x.table and y.table
-            for edge in keys.between(schema, x.table.name, y.table.name)
-        ]
-        found = _as_written(found, node) if len(found) > 1 else found
-        if len(found) == 1:
-            x, y, edge = found[0]
-            on = _condition(x.alias, edge.columns, y.alias, edge.other_columns)
-            return _reconditioned(node, on)
-    return None
-
-
-def _pairs(problem: Problem, frame: Frame) -> Iterator[tuple[list[Source], list[Source]]]:
-    """The two relations that the condition compares, else the joined one and all before it."""
-    node = problem.node
-    pair = node.find_ancestor(exp.EQ, exp.Select) if node is not None else None
-    sides = [pair.this, pair.expression] if isinstance(pair, exp.EQ) else []
-    if sides and all(isinstance(side, exp.Column) and side.table for side in sides):
-        left, right = (frame.source(side.table) for side in sides)
-        if left and right and left is not right:
-            yield [left], [right]
-    join = _join_of(problem)
-    joined = frame.source(join.this.alias_or_name) if join else None
-    if joined is not None:
-        yield list(frame.sources[: frame.sources.index(joined)]), [joined]
-
-
-def _join_of(problem: Problem) -> exp.Join | None:
-    """The join whose ON or USING the problem is in."""
-    node = problem.node
-    if isinstance(node, exp.Join):
-        return node
-    join = node.find_ancestor(exp.Join, exp.Select) if node is not None else None
-    return join if isinstance(join, exp.Join) and join.args.get("on") is not None else None
-
-
-def _as_written(
-    found: list[tuple[Source, Source, keys.Edge]], node: exp.Expr
-) -> list[tuple[Source, Source, keys.Edge]]:
-    """Of several keys, those that share a column with the condition as written."""
-    pair = node.find_ancestor(exp.EQ, exp.Select)
-    names = {c.name.casefold() for c in pair.find_all(exp.Column)} if pair else set()
-    return [
-        (x, y, e)
-        for x, y, e in found
-        if names & {c.casefold() for c in (*e.columns, *e.other_columns)}
-    ]
-
-
-def _reconditioned(node: exp.Expr, on: exp.Expr) -> str:
-    pair = node.find_ancestor(exp.EQ, exp.Join)
-    if isinstance(pair, exp.EQ):
-        before = pair.sql()
-        pair.replace(on)
-    else:
-        join = node if isinstance(node, exp.Join) else node.find_ancestor(exp.Join)
-        before = join.sql() if join else ""
-        if join:
-            join.set("using", None)
-            join.set("on", on)
-    return f"join condition {before} -> {on.sql()}"
-
-
-def bridge(problem: Problem, schema: Schema) -> str | None:
-    """Two tables without a common key: the only table between them is joined, too."""
-    frame, join, node = problem.frame, _join_of(problem), problem.node
-    joined = frame.source(join.this.alias_or_name) if frame and join else None
-    if not (frame and join and joined and joined.table and node):
-        return None
-    before = frame.sources[: frame.sources.index(joined)]
-    names = [s.table.name for s in before if s.table]
-    path = keys.only_path(schema, names, joined.table.name)
-    if path is None or len(path) != 2:
-        return None
-    first, second = path
-    start = next(s.alias for s in before if s.table and _same(s.table.name, first.table))
-    between = exp.Join(
-        this=exp.to_table(first.other),
-        on=_condition(start, first.columns, first.other, first.other_columns),
-    )
-    joins = frame.select.args["joins"]
-    joins.insert(joins.index(join), between)
-    frame.select.set("joins", joins)
-    on = _condition(second.table, second.columns, joined.alias, second.other_columns)
-    return f"{_reconditioned(node, on)}; added {between.sql().strip()}"
-
-
-def without_join(problem: Problem, schema: Schema) -> str | None:
-    """A join on columns that are not there, to a table that nothing else uses: left out."""
-    frame, join = problem.frame, _join_of(problem)
-    joined = frame.source(join.this.alias_or_name) if frame and join else None
-    if frame is None or joined is None:
-        return None
-    return _dropped_if_idle(frame, joined).removeprefix("; ") or None
-
-
-def _dropped_if_idle(frame: Frame, source: Source) -> str:
-    """Leaves a relation out that was only there for a column it does not have.
-
-    Not where rows are counted: the join may be there to multiply them.
-    """
-    joins = frame.select.args.get("joins") or []
-    own = [j for j in joins if j.this is source.node]
-    if _is_used(frame, source, own) or frame.select.find(exp.Star, exp.Count):
-        return ""
-    if own and not own[0].args.get("side"):
-        own[0].pop()
-    elif not own and len(joins) == 1 and not joins[0].args.get("side"):
-        first = joins[0].pop()
-        frame.select.set("from_", exp.From(this=first.this))
-    else:
-        return ""
-    return f"; left out {source.node.sql()}, which nothing uses"
-
-
-def _is_used(frame: Frame, source: Source, own: list[exp.Join]) -> bool:
-    joins = frame.select.args.get("joins") or []
-    ignored = own or (joins if len(joins) == 1 else [])
-    inside = {id(c) for join in ignored for c in join.find_all(exp.Column)}
-    for column in frame.select.find_all(exp.Column):
-        named = column.table.casefold() == source.alias.casefold()
-        if id(column) not in inside and (named or (not column.table and source.has(column.name))):
-            return True
-    return False
-
-
-def _columns(frame: Frame) -> list[exp.Column]:
-    found = frame.select.find_all(exp.Column)
-    return [c for c in found if home(c) is frame.select and not isinstance(c.this, exp.Star)]
 
 
 def either_side(problem: Problem, schema: Schema) -> str | None:
@@ -526,10 +316,24 @@ def as_stored(problem: Problem, schema: Schema) -> str | None:
 
 
 _JOINS = (key_instead, bridge)
-_COLUMNS = (output_near, other_source, equal_in_frame, other_table, near_in_own, join_holder, near_in_frame)
+
+
+_COLUMNS = (
+    output_near,
+    other_source,
+    equal_in_frame,
+    other_table,
+    own_key,
+    near_in_own,
+    join_holder,
+    near_in_frame,
+)
+
+
+Fix = Callable[[Problem, Schema], str | None]
 
 FIXES: dict[Kind, tuple[Fix, ...]] = {
-    Kind.TABLE: (table_near, table_by_columns),
+    Kind.TABLE: (table_near, table_by_columns, without_unknown),
     Kind.ALIAS: (alias_of_table, join_named_table, *_JOINS, *_COLUMNS, without_join),
     Kind.COLUMN: (*_JOINS, as_text, *_COLUMNS, without_join),
     Kind.QUOTED: (output_near, equal_in_frame, as_text, *_COLUMNS),

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from lynx_dspy.values import Schema, Table
 
-
 _KEY_ENDINGS = ("id", "_key", "code", "_no", "_num", "number", "_name")
 
 
@@ -72,6 +71,18 @@ def only_path(
             if edge.other.casefold() not in {e.table.casefold() for e in path}
         ]
     return None
+
+
+def only_key(table: Table) -> str | None:
+    """The column that names a row: the primary key, else the only unique column ending in id."""
+    if len(table.primary_key) == 1:
+        return table.primary_key[0]
+    unique = [
+        c.name
+        for c in table.columns
+        if c.name.casefold().endswith("id") and table.row_count and c.distinct == table.row_count
+    ]
+    return unique[0] if len(unique) == 1 and not table.primary_key else None
 
 
 def _by_name(own: Table, other: Table) -> list[Edge]:

@@ -1,7 +1,7 @@
 """Repairs with one sensible outcome, made without a model (design: Python decides what it can).
 
-A program is read (`slips`), respelled for its dialect (`respell`), and then its problems are met one
-by one with the fixes of `fixes`; a change stays only if the static check finds less to complain about.
+A program is read (`slips`), respelled for its dialect (`respell`), and then its problems are met
+one by one with the fixes of `fixes`; a change stays only if the check finds less to complain of.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 
 from lynx_dspy.engines.fixes import FIXES
 from lynx_dspy.engines.names import frames
+from lynx_dspy.engines.problems import CERTAIN, Kind, Problem
 from lynx_dspy.engines.respell import respell
 from lynx_dspy.engines.slips import readings
-from lynx_dspy.engines.static import CERTAIN, Kind, Problem, parsed, problems
+from lynx_dspy.engines.static import parsed, problems
 from lynx_dspy.values import Schema
 
 _MAX_CHANGES = 16
@@ -65,7 +66,6 @@ def mend(code: str, schema: Schema) -> Mend:
         if best.badness == (0, 0) or (dialect != schema.dialect and not _foreign(best)):
             break
         state = _read(text, dialect, schema, note)
-        state = _improved(state, schema) if state is not None else None
         if state is not None and state.badness < best.badness:
             best = state
     return Mend(best.code, best.changes)
@@ -86,20 +86,31 @@ def _state(
 
 
 def _read(text: str, dialect: str, schema: Schema, note: str) -> _State | None:
-    """The program as read from one dialect and respelled for the schema's."""
+    """The program as read from one dialect: its names mended, then spelled, then mended again.
+
+    Names come first: what a spelling means may depend on the type of a column.
+    """
     tree = parsed(text, dialect)
     if not isinstance(tree, exp.Query):
         return None
-    notes = (note,) if note else ()
     plain = text if dialect == schema.dialect else written(tree, schema.dialect)
-    state = _state(plain, schema, changes=notes) if plain else None
-    new, changes = respell(tree.copy(), schema)
-    code = written(new, schema.dialect)
+    state = _state(plain or text, schema, changes=(note,) if note else ())
+    if state.tree is None:
+        state = _spelled(replace(state, tree=tree), schema)
+    return _improved(_spelled(_improved(state, schema), schema), schema)
+
+
+def _spelled(state: _State, schema: Schema) -> _State:
+    """The state respelled for the dialect, if that is no worse."""
+    if state.tree is None or state.badness == (0, 0):
+        return state
+    tree, changes = respell(state.tree.copy(), schema)
+    code = written(tree, schema.dialect)
     if not code:
         return state
-    told = tuple(f"{c.before} -> {c.after}" for c in changes)
-    respelled = _state(code, schema, changes=notes + (told or ("spelled for the dialect",)))
-    return respelled if state is None or respelled.badness < state.badness else state
+    told = tuple(f"{c.before} -> {c.after}" for c in changes) or ("spelled for the dialect",)
+    spelled = _state(code, schema, changes=(*state.changes, *told))
+    return spelled if spelled.badness < state.badness else state
 
 
 def written(tree: exp.Expr, dialect: str) -> str:
@@ -139,9 +150,7 @@ def _candidates(state: _State, schema: Schema) -> Iterator[_State]:
                 yield _state(code, schema, changes=(*state.changes, note))
 
 
-def _moved(
-    problem: Problem, tree: exp.Expr, places: dict[int, int], schema: Schema
-) -> Problem:
+def _moved(problem: Problem, tree: exp.Expr, places: dict[int, int], schema: Schema) -> Problem:
     """The problem in a copy of its tree: nodes keep their place in the walk."""
     if problem.node is None or problem.frame is None:
         return problem

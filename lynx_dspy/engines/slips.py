@@ -5,12 +5,13 @@ Each reading is (note, text, dialect), the most faithful first.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
 import sqlglot
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 DIALECTS = ("postgres", "mysql", "tsql", "bigquery", "snowflake", "duckdb", "sqlite")
 _MAX_FOREIGN = 3
@@ -87,7 +88,7 @@ def _tokens(text: str, dialect: str) -> list[Token]:
 def _split(text: str, dialect: str) -> list[str]:
     ends = [t.start for t in _tokens(text, dialect) if t.token_type is TokenType.SEMICOLON]
     cuts = [0, *(end + 1 for end in ends), len(text) + 1]
-    return [text[a : b - 1] for a, b in zip(cuts, cuts[1:], strict=False)]
+    return [text[a : b - 1] for a, b in itertools.pairwise(cuts)]
 
 
 def _closed(text: str, dialect: str) -> str:
@@ -137,7 +138,7 @@ def _named_safely(text: str, dialect: str) -> str:
     plain = {TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.L_PAREN}
     found = [
         b
-        for a, b in zip(tokens, tokens[1:], strict=False)
+        for a, b in itertools.pairwise(tokens)
         if a.token_type is TokenType.ALIAS
         and b.token_type not in plain
         and b.text.isalpha()

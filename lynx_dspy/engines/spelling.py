@@ -1,8 +1,7 @@
 """Other dialects' spellings and what SQLite writes instead, as tables.
 
 Facts are from sqlite.org (lang_datefunc, lang_corefunc); what sqlglot's own generator already turns
-into SQLite (GREATEST, STRING_AGG, casts to dates, FETCH FIRST ...) is left to it. A rule is *silent* when
-SQLite runs the foreign spelling but means something else by it.
+into SQLite (GREATEST, STRING_AGG, casts to dates, FETCH FIRST ...) is left to it.
 """
 
 from __future__ import annotations
