@@ -1,1 +1,1 @@
-
+"""What a program may know before it writes: schema, links, documents, dialect (paper, III-A)."""

@@ -60,7 +60,11 @@ def _sentences(paragraph: str) -> Iterator[str]:
         if estimate(sentence) <= CHUNK_TOKENS:
             yield sentence
         else:
-            pieces = (w[i : i + 300] for w in sentence.split() for i in range(0, len(w), 300))
+            pieces = (
+                w[i : i + CHUNK_TOKENS]
+                for w in sentence.split()
+                for i in range(0, len(w), CHUNK_TOKENS)
+            )
             yield from _packed(pieces, " ")
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from lynx_dspy.errors import BadInput
 from lynx_dspy.grounding.chunking import passages
-from lynx_dspy.grounding.embedding import Embedder
+from lynx_dspy.grounding.embedding import Embedder, default_embedder
 from lynx_dspy.grounding.retrieval import Index
 from lynx_dspy.values import Passage
 
 SUFFIXES = (".md", ".markdown", ".txt", ".text", ".rst")
 """Files that are read."""
+
+Choice = Embedder | Literal["default"] | None
 
 _LARGEST = 20_000_000
 
@@ -21,33 +24,47 @@ _LARGEST = 20_000_000
 class Documents:
     """Passages that can be searched. `skipped` says which files were not read, and why.
 
-    Copies are the same object: optimizers deep-copy programs. Indexes are built at the first
-    `retrieve` and are safe to use from several threads.
+    `embedder` is what finds passages by meaning: `"default"` is `default_embedder()`, looked up at
+    the first `retrieve`; None leaves keywords and exact words. Copies are the same object, since
+    optimizers deep-copy programs. Threads may share one.
     """
 
-    def __init__(self, chunks: Iterable[Passage], skipped: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        chunks: Iterable[Passage],
+        skipped: Sequence[str] = (),
+        embedder: Choice = "default",
+    ) -> None:
         self.passages = tuple(chunks)
         self.skipped = tuple(skipped)
+        self._embedder = embedder
         self._index: Index | None = None
         self._lock = threading.Lock()
 
     @classmethod
-    def from_texts(cls, texts: Mapping[str, str] | Iterable[str]) -> Documents:
+    def open(cls, path: str | Path, embedder: Choice = "default") -> Documents:
+        """The documents at `path`, a folder or one file. Raises `BadInput` as these do."""
+        opener = cls.from_file if Path(path).is_file() else cls.from_folder
+        return opener(path, embedder)
+
+    @classmethod
+    def from_texts(
+        cls, texts: Mapping[str, str] | Iterable[str], embedder: Choice = "default"
+    ) -> Documents:
         """Documents from texts in memory, `{source: text}` or texts alone.
 
-        >>> docs = Documents.from_texts({"terms.md": "# Churn\\nA customer without orders churns."})
+        >>> texts = {"terms.md": "# Churn\\nA customer without orders churns."}
+        >>> docs = Documents.from_texts(texts, embedder=None)
         >>> docs.retrieve("what does churn mean", k=1)[0].heading
         'Churn'
         """
-        named = (
-            texts
-            if isinstance(texts, Mapping)
-            else {f"text {i}": t for i, t in enumerate(texts, 1)}
-        )
-        return cls(p for source, text in named.items() for p in passages(text, source))
+        if not isinstance(texts, Mapping):
+            texts = {f"text {i}": text for i, text in enumerate(texts, 1)}
+        chunks = (p for source, text in texts.items() for p in passages(text, source))
+        return cls(chunks, embedder=embedder)
 
     @classmethod
-    def from_file(cls, path: str | Path) -> Documents:
+    def from_file(cls, path: str | Path, embedder: Choice = "default") -> Documents:
         """The document `path`. Raises `BadInput` if it is missing or of another kind."""
         file = Path(path)
         if not file.is_file():
@@ -55,20 +72,18 @@ class Documents:
         reason = _unreadable(file)
         if reason:
             raise BadInput(f"Document {str(path)!r}: {reason}. Known: {', '.join(SUFFIXES)}.")
-        return cls(passages(_decoded(file), file.name))
+        return cls(passages(_decoded(file), file.name), embedder=embedder)
 
     @classmethod
-    def from_folder(cls, path: str | Path) -> Documents:
+    def from_folder(cls, path: str | Path, embedder: Choice = "default") -> Documents:
         """All documents below `path`; files of other kinds are listed in `skipped`.
 
         Raises `BadInput` if there is no such folder or nothing in it can be read.
         """
         folder = Path(path)
-        if folder.is_file():
-            return cls.from_file(folder)
         if not folder.is_dir():
             raise BadInput(
-                f"No document folder {str(path)!r}. Give a folder of text or Markdown files."
+                f"No documents at {str(path)!r}. Give a folder of text or Markdown files."
             )
         chunks: list[Passage] = []
         skipped: list[str] = []
@@ -81,20 +96,29 @@ class Documents:
                 chunks.extend(passages(_decoded(file), source))
         if not chunks:
             raise BadInput(_nothing(path, skipped))
-        return cls(chunks, skipped)
+        return cls(chunks, skipped, embedder)
 
-    def retrieve(self, query: str, k: int = 6, embedder: Embedder | None = None) -> list[Passage]:
+    def retrieve(self, query: str, k: int = 6) -> list[Passage]:
         """The `k` passages that help most with `query`, best first, each with its score.
 
-        Keywords (BM25), exact words and, with an `embedder`, meaning are fused by reciprocal rank;
-        an embedder also re-ranks what they found. Passages that share nothing are not given.
+        Keywords (BM25), exact words and, with an embedder, meaning are fused by reciprocal rank; an
+        embedder also re-ranks what they found. Without one, passages that share no word with the
+        query are not given.
         """
         if not self.passages or not query.strip() or k < 1:
             return []
+        return self._searchable().search(query, k, self.embedder)
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder in use; None where there is none."""
+        return default_embedder() if self._embedder == "default" else self._embedder
+
+    def _searchable(self) -> Index:
         with self._lock:
             if self._index is None:
                 self._index = Index(self.passages)
-        return self._index.search(query, k, embedder)
+            return self._index
 
     def __len__(self) -> int:
         return len(self.passages)
@@ -135,5 +159,6 @@ def _decoded(file: Path) -> str:
 
 
 def _nothing(path: str | Path, skipped: Sequence[str]) -> str:
-    got = f"{len(skipped)} files, none of them readable text" if skipped else "no documents"
+    files = "1 file" if len(skipped) == 1 else f"{len(skipped)} files"
+    got = f"{files}, not readable as text" if skipped else "no documents"
     return f"Folder {str(path)!r} holds {got}. Known: {', '.join(SUFFIXES)}."

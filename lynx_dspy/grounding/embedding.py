@@ -86,10 +86,10 @@ class LocalEmbedder:
 
 
 def _be_modest() -> None:
-    """Leave half of the processors to the language model and the database."""
+    """Few threads: texts are short, and other questions may be running."""
     import torch
 
-    torch.set_num_threads(max(1, min(4, (os.cpu_count() or 2) // 2)))
+    torch.set_num_threads(max(1, min(4, os.cpu_count() or 1)))
 
 
 def default_embedder() -> LocalEmbedder | None:

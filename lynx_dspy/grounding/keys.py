@@ -147,7 +147,7 @@ def _targets(schema: Schema, values: Values, prefix: str) -> dict[str, list[_Tar
 
 
 def _looks_unique(table: Table, column: Column, own: Name, values: Values) -> bool:
-    if own[-1] not in _KEY_WORDS:
+    if not own or own[-1] not in _KEY_WORDS:
         return False
     distinct = column.distinct or len(values.get((table.name, column.name), ()))
     return table.row_count is None or distinct >= min(table.row_count, 200)

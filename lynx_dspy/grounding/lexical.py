@@ -14,13 +14,13 @@ from lynx_dspy.values import Link, Schema, Table
 
 STOP_WORDS = frozenset(
     """
-    a about after all also among an and any are as at be been before being between both but by can
-    could did do does each either ever every find for from get give given had has have her his how
-    if in into is it its itself just let list me more most much name names no not of off on one only
-    or other our out over own per please return same shall she should show so some such tell than
-    that the their them then there these they this those through to too under until up us use used using
-    very was we were what when where whether which while who whom whose why will with within without
-    would you your
+    a about after all also among an and any are as at be been before being between both but by
+    can could did do does each either ever every find for from get give given had has have her
+    his how if in into is it its itself just let list me more most much name names no not of off
+    on one only or other our out over own per please return same shall she should show so some
+    such tell than that the their them then there these they this those through to too under
+    until up us use used using very was we were what when where whether which while who whom
+    whose why will with within without would you your
     """.split()  # noqa: SIM905 - a list of a hundred quoted words would fill two pages
 )
 ASKING_WORDS = frozenset(

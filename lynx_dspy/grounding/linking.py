@@ -32,7 +32,7 @@ _LONGEST_VALUE = 6
 _TABLE_SHARE = {"table": 1.0, "column": 0.75, "value": 0.9}
 _FORMS = ("s", "n", "an")
 _FLOOR = 0.45
-_AT_LEAST = 3
+_AT_LEAST = 2
 """Fewer tables than this are joined by their neighbours: these cost little and are often meant."""
 
 _PATH = 3
@@ -95,7 +95,7 @@ def _by_value(text: str, index: ValueIndex, trust: float) -> Iterator[Link]:
     for word in dict.fromkeys(_RUN.findall(text)):
         bare = word.strip(".,;:!?()[]\"'")
         named = bare[:1].isupper() and any(part.content for part in split(bare))
-        if named or any(c.isdigit() for c in bare):
+        if named or (any(c.isdigit() for c in bare) and any(c.isalpha() for c in bare)):
             for place in index.holding(bare)[:5]:
                 yield _value_link(bare, place, trust * 0.5)
 

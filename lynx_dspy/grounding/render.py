@@ -25,7 +25,9 @@ from lynx_dspy.tokens import estimate
 from lynx_dspy.values import ForeignKey, Link, Schema, Table
 
 NOTE_TOKENS = 60
-"""At most so much of a budget, and no more than an eighth, says what is not shown."""
+"""At most so much of a budget, and about an eighth of a small one, says what is not shown."""
+
+_SHORTEST_NOTE = 12
 
 _COMMENT_TOKENS = 4
 """What the signs around a comment cost at most."""
@@ -68,7 +70,8 @@ class _Piece:
     column: int
     cost: int
     worth: int = 0
-    """Among equals, samples that repeat (codes, names of kinds) are worth more than others."""
+    """Among equals, samples of codes are worth more, of columns that store a value of the question
+    most."""
 
     @property
     def parent(self) -> tuple[int, str, int]:
@@ -87,6 +90,8 @@ class _Focus:
 
     distance: dict[str, float]
     linked: frozenset[tuple[str, str]]
+    valued: frozenset[tuple[str, str]]
+    """Columns that store a value of the question."""
 
     def is_far(self, table: Table) -> bool:
         return self.distance[table.name] >= 1
@@ -112,7 +117,7 @@ def render(
     pieces = list(writer.pieces(budget))
     everything = {piece.key for piece in pieces}
     text = writer.text(everything, budget)
-    room = budget - min(NOTE_TOKENS, budget // 8)
+    room = budget - _note_budget(budget)
     while estimate(text) > budget and room > 0:
         text = writer.text(_fitting(pieces, room), budget)
         room -= max(8, estimate(text) - budget)
@@ -130,6 +135,14 @@ def tokens_raw(schema: Schema) -> int:
             form.table(table, Shown(columns, (), range(-1, len(columns))), schema.dialect)
         )
     return estimate("\n".join(blocks))
+
+
+def _note_budget(budget: int) -> int:
+    return min(NOTE_TOKENS, max(_SHORTEST_NOTE, budget // 8), budget // 3)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} more {what}{'' if number == 1 else 's'}"
 
 
 def _kept(text: str, budget: int) -> str:
@@ -155,7 +168,8 @@ def _focus(schema: Schema, keep: Collection[str], links: Sequence[Link]) -> _Foc
     for one in links:
         if distance.get(one.table, 1) < 1:
             distance[one.table] = min(distance[one.table], 0.99 - 0.9 * one.confidence)
-    return _Focus(distance, linked | kept)
+    valued = frozenset((x.table.casefold(), x.column.casefold()) for x in links if x.value)
+    return _Focus(distance, linked | kept, valued)
 
 
 def _distances(schema: Schema, near: set[str]) -> dict[str, float]:
@@ -239,16 +253,18 @@ class _Writer:
             cost = estimate(description_text(table.description)) + _COMMENT_TOKENS
             yield _Piece(described, distance, i, "description", -1, cost)
         for j, column in enumerate(table.columns):
-            linked = (table.name.casefold(), column.name.casefold()) in self.focus.linked
+            name = (table.name.casefold(), column.name.casefold())
             if not self._required(table, j):
                 rank = _Rank.FAR_COLUMNS if far else _Rank.COLUMNS
                 cost = self._column_cost(table, j)
                 yield _Piece(rank, distance, i, "column", j, cost)
             if column.samples:
+                linked = name in self.focus.linked
                 rank = _Rank.LINKED_SAMPLES if linked else _Rank.UNLINKED_SAMPLES
                 cost = estimate(sample_text(column)) + _COMMENT_TOKENS
                 rank = _Rank.FAR_SAMPLES if far else rank
                 worth = int(len(column.samples) > 1 and column.samples[0].startswith("'"))
+                worth += 2 * (name in self.focus.valued)
                 yield _Piece(rank, distance, i, "samples", j, cost, worth)
             if column.description:
                 cost = estimate(description_text(column.description)) + _COMMENT_TOKENS
@@ -284,7 +300,7 @@ class _Writer:
         keys = [k for t in names for k in self.joins[t] if k.ref_table.casefold() in names]
         lines = [self.form.mark + join_text(key, self.tables, dialect) for key in keys]
         self.left_out = tuple(self._missing(kept))
-        note = self._note(min(NOTE_TOKENS, budget // 8))
+        note = self._note(_note_budget(budget))
         return "\n".join([*blocks, *sorted(lines), *([note] if note else [])])
 
     def _shown(self, i: int, table: Table, kept: set[tuple[int, str, int]]) -> Shown:
@@ -316,9 +332,9 @@ class _Writer:
         columns = sum(1 for n in self.left_out if n.casefold() not in self.tables and "." in n)
         parts = []
         if columns:
-            parts.append(f"{columns} more columns not shown")
+            parts.append(f"{_counted(columns, 'column')} not shown")
         if tables:
-            parts.append(f"{len(tables)} more tables not shown")
+            parts.append(f"{_counted(len(tables), 'table')} not shown")
         if not parts:
             return ""
         note = self.form.mark + "; ".join(parts)

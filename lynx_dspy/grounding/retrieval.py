@@ -26,9 +26,6 @@ RANK_CONSTANT = 60
 _POOL = 4
 """Passages re-ranked for each one that is asked for."""
 
-_FUSED_SHARE = 0.5
-"""Weight of the fused ranks against the cosine when re-ranking; both are scaled to [0, 1]."""
-
 _EXACT = re.compile(
     r"""['"`“]([^'"`”]{2,60})['"`”]|\b(\w+_\w+|[A-Z]{2,}\w*|[a-z]+[A-Z]\w*|\w*\d\w*)\b"""
 )
@@ -86,12 +83,9 @@ class Index:
     def _reranked(
         self, fused: list[tuple[int, float]], asked: Vectors, embedder: Embedder
     ) -> list[tuple[int, float]]:
+        """The fused passages by cosine: no mixture with the fused ranks found more of them."""
         vectors = self._dense(embedder)
-        top = fused[0][1] if fused else 1.0
-        scored = [
-            (i, (1 - _FUSED_SHARE) * float(vectors[i] @ asked[0]) + _FUSED_SHARE * score / top)
-            for i, score in fused
-        ]
+        scored = [(i, float(vectors[i] @ asked[0])) for i, _ in fused]
         return sorted(scored, key=lambda pair: (-pair[1], pair[0]))
 
     def _dense(self, embedder: Embedder) -> Vectors:
@@ -138,7 +132,8 @@ def stored_vectors(texts: Sequence[str], embedder: Embedder) -> Vectors:
 
 def _read(path: Path, count: int) -> Vectors | None:
     try:
-        vectors = np.load(path, allow_pickle=False)
+        with path.open("rb") as file:
+            vectors: Vectors = np.lib.format.read_array(file, allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
     sound = vectors.ndim == 2 and len(vectors) == count and vectors.dtype == np.float32

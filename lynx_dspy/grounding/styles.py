@@ -61,11 +61,14 @@ def join_text(key: ForeignKey, tables: Mapping[str, Table], dialect: str) -> str
     return f"~ {text}" if key.inferred else text
 
 
+def _ddl_start(table: Table, dialect: str) -> str:
+    return f"CREATE {'VIEW' if table.is_view else 'TABLE'} {table_name(table, dialect)} ("
+
+
 def _ddl_head(table: Table, dialect: str) -> str:
-    kind = "VIEW" if table.is_view else "TABLE"
     key = ", ".join(shown(c, dialect) for c in table.primary_key)
     closing = f",\nPRIMARY KEY ({key})" if len(table.primary_key) > 1 else ""
-    return f"CREATE {kind} {table_name(table, dialect)} (\n{closing}\n);"
+    return f"{_ddl_start(table, dialect)}\n{closing}\n);"
 
 
 def _ddl_column(table: Table, column: Column, dialect: str) -> str:
@@ -85,7 +88,7 @@ def _ddl_table(table: Table, what: Shown, dialect: str) -> str:
         lines[-1] = (lines[-1][0].removesuffix(","), lines[-1][1])
     body = "\n".join(f"{line} -- {note}" if note else line for line, note in lines)
     about = description_text(table.description) if -1 in what.descriptions else ""
-    start = _ddl_head(table, dialect).split("\n", 1)[0] + (f" -- {about}" if about else "")
+    start = _ddl_start(table, dialect) + (f" -- {about}" if about else "")
     return f"{start}\n{body}\n);"
 
 
