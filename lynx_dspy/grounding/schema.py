@@ -23,6 +23,9 @@ from lynx_dspy.values import Column, Schema, Table
 SAMPLE_ROWS = 200
 """Rows read of each table, fewer where there are many tables."""
 
+VIEW_ROWS = 100_000
+"""Views are sampled only where no table is larger: one row of a view may take a whole scan."""
+
 _ROWS_IN_ALL = 40_000
 _FEWEST_ROWS = 20
 
@@ -68,8 +71,10 @@ def _abstract(database: Database) -> Schema:
     samples: dict[str, dict[str, Sample]] = {}
     limit = max(_FEWEST_ROWS, min(SAMPLE_ROWS, _ROWS_IN_ALL // max(1, len(schema.tables))))
     tables = []
+    largest = max((t.row_count or 0 for t in schema.tables), default=0)
     for table in schema.tables:
-        read = _sample(database, table, limit)
+        dear = table.is_view and largest > VIEW_ROWS
+        read = {} if dear else _sample(database, table, limit)
         samples[table.name] = read
         dialect = schema.dialect
         columns = tuple(_with_sample(c, table, read.get(c.name), dialect) for c in table.columns)

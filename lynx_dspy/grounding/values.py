@@ -75,7 +75,7 @@ _indexes: Recent[ValueIndex] = Recent(size=8)
 
 
 def value_index(database: Database, schema: Schema) -> ValueIndex:
-    """The index of `database`, built once for each of its fingerprints; reading is bounded."""
+    """The index of `database`, built once for each of its fingerprints, views left out; bounded."""
     key = (database.url, database.fingerprint())
     return _indexes.get(key, lambda: _build(database, schema))
 
@@ -83,7 +83,7 @@ def value_index(database: Database, schema: Schema) -> ValueIndex:
 def _build(database: Database, schema: Schema) -> ValueIndex:
     index = ValueIndex()
     limit = max(50, min(ROWS_A_TABLE, ROWS_IN_ALL // max(1, len(schema.tables))))
-    for table in schema.tables:
+    for table in (t for t in schema.tables if not t.is_view):
         for place in _places(database, table, limit):
             index.add(place)
     return index

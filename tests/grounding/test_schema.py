@@ -85,6 +85,18 @@ def test_a_broken_view_does_not_stop_the_rest(make: Make) -> None:
     assert table is not None and table.columns[0].samples == ("5",)
 
 
+def test_a_view_over_a_large_table_is_not_read(make: Make) -> None:
+    script = """
+    CREATE TABLE big (kind TEXT);
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows})
+    INSERT INTO big SELECT 'k' || (i % 3) FROM n;
+    CREATE VIEW kinds AS SELECT kind, count(*) AS number FROM big GROUP BY kind;
+    """
+    for rows, samples in ((50, 3), (100_001, 0)):
+        view = abstract(make(script.format(rows=rows))).table("kinds")
+        assert view is not None and len(view.columns[0].samples) == samples
+
+
 def test_a_schema_is_read_again_only_when_the_data_changed(tmp_path: Path) -> None:
     path = tmp_path / "x.sqlite"
     with sqlite3.connect(path) as writer:
