@@ -4,29 +4,24 @@ Why a process: DuckDB 2.0.1 obeys neither `interrupt()` nor `memory_limit` insid
 scalar function. `SELECT range(1000000000)` took 83 s and 20 GB after an interrupt at 1 s. Only
 the operating system's limits and a kill from outside hold there, and neither may hit the
 caller. The process gets no environment to speak of, so programs cannot read keys from it.
-
-Messages are pickles in both directions. A request is a tuple of a name in `_SERVICES` and its
-arguments; a reply is a tuple of "ok" or "error" and a value.
 """
 
 from __future__ import annotations
 
-import os
-import pickle
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import duckdb
 
 from lynx_dspy.engines.failures import failed, timed_out
 from lynx_dspy.engines.limits import collect, deadline
+from lynx_dspy.engines.serve import Services, serve
 from lynx_dspy.values import Limits, Outcome, Row, Status
 
 _BATCH = 64
-_PROCESS_BYTES = 3 * 1024**3
 _RUNS = (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI)
 """MULTI is what DuckDB makes of one PIVOT whose values it has to look up."""
 
@@ -92,44 +87,10 @@ def _rows(cursor: duckdb.DuckDBPyConnection, width: int) -> Iterator[Row]:
         yield from batch
 
 
-_SERVICES: dict[str, Callable[..., Any]] = {"execute": execute, "query": query}
-
-
-def _limit_memory() -> None:
-    """Cap what the process may allocate. Windows has no such limit: there the clock alone holds."""
-    if sys.platform != "win32":
-        import resource
-
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        most = _PROCESS_BYTES if hard == resource.RLIM_INFINITY else min(hard, _PROCESS_BYTES)
-        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-
-
-def main() -> None:
-    """Open what the first message names, then answer requests until the pipe closes."""
-    requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    _limit_memory()
-
-    def reply(kind: str, value: object) -> None:
-        pickle.dump((kind, value), replies)
-        replies.flush()
-
-    try:
-        connection = open_locked(pickle.load(requests))
-    except duckdb.Error as error:
-        return reply("error", str(error))
-    reply("ok", None)
-    while True:
-        try:
-            name, *arguments = pickle.load(requests)
-        except EOFError:
-            return connection.close()
-        try:
-            reply("ok", _SERVICES[name](connection, *arguments))
-        except (duckdb.Error, MemoryError, ValueError) as error:
-            reply("error", str(error) or type(error).__name__)
+def _prepare(setup: Setup) -> Services:
+    connection = open_locked(setup)
+    return {"execute": partial(execute, connection), "query": partial(query, connection)}
 
 
 if __name__ == "__main__":
-    main()
+    serve(_prepare, (duckdb.Error, MemoryError, ValueError))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from lynx_dspy.values import FailureClass, Outcome, Status
+from lynx_dspy.values import FailureClass, Limits, Outcome, Status
 
 Verdict = Status | FailureClass
 Table = tuple[tuple[str, Verdict], ...]
@@ -64,6 +64,14 @@ def timed_out(limit: float, seconds: float) -> Outcome:
     """The outcome of a program that was interrupted."""
     error = f"stopped after {limit:g} s: the query takes too long"
     return Outcome(Status.TIMEOUT, error=error, seconds=seconds)
+
+
+def died(expired: bool, limits: Limits, seconds: float) -> Outcome:
+    """The outcome of a program that took its process with it."""
+    if expired:
+        return timed_out(limits.timeout_seconds, seconds)
+    error = "the engine broke off: the query takes more memory than it may"
+    return Outcome(Status.ERROR, error=error, failure_class=FailureClass.SEMANTIC, seconds=seconds)
 
 
 def one_line(message: str) -> str:

@@ -75,11 +75,6 @@ class FilesDatabase(DuckDBDatabase):
     def fingerprint(self) -> str:
         return fingerprint(self._files)
 
-    def _require_files(self) -> None:
-        for file in self._files:
-            if not file.exists():
-                raise DatabaseError(f"{file} is no longer there.")
-
 
 def _table_files(path: Path) -> Iterator[Path]:
     if path.is_file():

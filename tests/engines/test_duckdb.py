@@ -172,7 +172,7 @@ def test_programs_cannot_read_our_environment(
 ) -> None:
     monkeypatch.setenv("LYNX_TEST_KEY", "secret")
     with connect(path) as fresh:
-        process = fresh._worker._process.pid
+        process = fresh._pool.idle[0].process.pid
         assert b"LYNX_TEST_KEY" not in Path(f"/proc/{process}/environ").read_bytes()
 
 
@@ -246,21 +246,22 @@ def test_a_file_that_another_program_writes_is_locked(tmp_path: Path) -> None:
 
 def test_closing_ends_the_process_and_forgetting_does_too(path: Path) -> None:
     db = connect(path)
-    process = db._worker._process
+    process = db._pool.idle[0].process
     db.close()
     db.close()
     assert process.poll() is not None
     assert db.execute("SELECT 1").status is Status.UNAVAILABLE
     forgotten = connect(path)
-    process = forgotten._worker._process
+    process = forgotten._pool.idle[0].process
     del forgotten
     gc.collect()
     assert process.poll() is not None
 
 
 def test_a_killed_process_is_replaced(db: Database) -> None:
-    db._worker._process.kill()
-    db._worker._process.wait()
+    (worker,) = db._pool.idle[:1]
+    worker.process.kill()
+    worker.process.wait()
     assert db.execute("SELECT 1").rows == ((1,),)
 
 

@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lynx_dspy.engines import Database, connect
-from lynx_dspy.engines.sqlite import _open, _run
+from lynx_dspy.engines.sqlite_file import open_file
+from lynx_dspy.engines.sqlite_worker import run
 from lynx_dspy.errors import DatabaseError
 from lynx_dspy.values import FailureClass, Limits, Status
 
@@ -114,6 +115,8 @@ def test_failure_classes(db: Database, code: str, expected: FailureClass) -> Non
         "SELECT count(*) FROM r a, r b, r c",
         "WITH RECURSIVE r AS (SELECT 'xxxxxxxxxx' s UNION ALL SELECT s FROM r) "
         "SELECT length(group_concat(s)) FROM r",
+        "SELECT instr(hex(zeroblob(7000000)), hex(zeroblob(3500000)) || '1')",
+        "SELECT " + ", ".join(["hex(zeroblob(7000000))"] * 400),
         "SELECT length(randomblob(1e9))",
         "SELECT length(hex(zeroblob(9e8)))",
         "SELECT replace(hex(zeroblob(7000000)), '0', hex(zeroblob(7000000)))",
@@ -167,8 +170,8 @@ ATTACKS = [
 @pytest.mark.parametrize("code", ATTACKS)
 def test_the_engine_alone_stops_what_the_guard_would(path: Path, code: str) -> None:
     before, names = digest(path), sorted(os.listdir(path.parent))
-    connection = _open(path)
-    outcome = _run(connection, code, FAST, time.perf_counter())
+    connection = open_file(path)
+    outcome = run(connection, code, FAST, time.perf_counter())
     connection.close()
     assert outcome.status in (Status.BLOCKED, Status.ERROR)
     assert (digest(path), sorted(os.listdir(path.parent))) == (before, names)
@@ -267,11 +270,13 @@ def test_a_wal_database_in_use_shows_what_is_only_in_the_log(tmp_path: Path) -> 
 @pytest.mark.skipif(not hasattr(os, "seteuid"), reason="needs POSIX permissions")
 def test_a_wal_database_in_a_read_only_folder() -> None:
     code = (
-        "import os, sys, sqlglot, lynx_dspy.engines.sqlite\n"
-        "from lynx_dspy.engines import connect\n"
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from lynx_dspy.engines.sqlite_worker import execute\n"
+        "from lynx_dspy.values import Limits\n"
         "os.geteuid() or os.seteuid(65534)\n"  # root may write anywhere
-        "db = connect(sys.argv[1])\n"
-        "sys.exit(db.execute('SELECT count(*) FROM team').rows != ((2,),))"
+        "outcome = execute(Path(sys.argv[1]), 'SELECT count(*) FROM team', Limits())\n"
+        "sys.exit(outcome.rows != ((2,),))"
     )
     with tempfile.TemporaryDirectory() as folder:
         path = build(Path(folder) / "wal.db", "PRAGMA journal_mode = WAL; " + SCRIPT)
