@@ -212,14 +212,16 @@ def difference(node: exp.Expr, types: Types) -> exp.Expr | None:
 
 def span_of_days(node: exp.Expr, types: Types) -> exp.Expr | None:
     """A difference of dates beside an INTERVAL: the interval as a number of days."""
-    if not isinstance(node, exp.Interval) or not isinstance(node.parent, exp.Binary):
+    if not isinstance(node, exp.Binary) or not _is_days(node.this):
         return None
-    other = node.parent.this if node is node.parent.expression else node.parent.expression
-    step = _interval(node)
-    if step is None or not step[0].name.lstrip("+-").isdigit() or not _is_days(other):
+    step = _interval(node.expression) if isinstance(node.expression, exp.Interval) else None
+    if step is None or not step[0].name.lstrip("+-").isdigit():
         return None
     days = {"YEAR": 365.25, "MONTH": 30.4375, "WEEK": 7, "DAY": 1, "HOUR": 1 / 24}.get(step[1])
-    return exp.Literal.number(f"{int(step[0].name) * days:g}") if days else None
+    if days is None:
+        return None
+    number = exp.Literal.number(f"{int(step[0].name) * days:g}")
+    return type(node)(this=node.this.copy(), expression=number)
 
 
 def formatted(node: exp.Expr, types: Types) -> exp.Expr | None:

@@ -100,7 +100,8 @@ def _products(frame: Frame) -> Iterator[Problem]:
     where = frame.select.args.get("where")
     for join in frame.select.args.get("joins") or ():
         free = not (join.args.get("on") or join.args.get("using") or join.args.get("method"))
-        if not free or str(join.args.get("kind", "")).upper() == "CROSS" or join.args.get("side"):
+        source = frame.source(join.this.alias_or_name)
+        if not free or join.args.get("side") or source is None or source.table is None:
             continue
         alias = join.this.alias_or_name.casefold()
         tied = where and any(c.table.casefold() in ("", alias) for c in where.find_all(exp.Column))

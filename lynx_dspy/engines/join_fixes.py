@@ -207,29 +207,23 @@ def without_unknown(problem: Problem, schema: Schema) -> str | None:
 
 
 def dropped_if_idle(frame: Frame, source: Source) -> str:
-    """Leaves a relation out that was only there for a column it does not have.
+    """Leaves a joined relation out that was only there for a column it does not have.
 
-    Not where rows are counted: the join may be there to multiply them.
+    Not where rows are counted by COUNT(*): the join may be there to multiply them.
     """
     joins = frame.select.args.get("joins") or []
     own = [j for j in joins if j.this is source.node]
     counted = source.columns is not None and frame.select.find(exp.Star)
     if _is_used(frame, source, own) or counted:
         return ""
-    if own and not own[0].args.get("side"):
-        own[0].pop()
-    elif not own and len(joins) == 1 and not joins[0].args.get("side"):
-        first = joins[0].pop()
-        frame.select.set("from_", exp.From(this=first.this))
-    else:
+    if not own or own[0].args.get("side"):
         return ""
+    own[0].pop()
     return f"; left out {source.node.sql()}, which nothing uses"
 
 
 def _is_used(frame: Frame, source: Source, own: list[exp.Join]) -> bool:
-    joins = frame.select.args.get("joins") or []
-    ignored = own or (joins if len(joins) == 1 else [])
-    inside = {id(c) for join in ignored for c in join.find_all(exp.Column)}
+    inside = {id(c) for join in own for c in join.find_all(exp.Column)}
     for column in frame.select.find_all(exp.Column):
         named = same(column.table, source.alias)
         bare = not column.table and source.has(column.name)

@@ -25,7 +25,9 @@ _MAX_CHANGES = 16
 _MAX_TRIES = 80
 _MAX_NODES = 20_000
 _MAX_LENGTH = 6_000
-_UNREADABLE = (1_000, 0)
+_UNREADABLE = (10_000, 0)
+_WEIGHTS = {Kind.TABLE: 100, Kind.ENGINE: 1}
+"""An unknown table hides its unknown columns; the engine complains when we have nothing to say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,11 @@ class _State:
 
     @property
     def badness(self) -> tuple[int, int]:
-        """Errors, then doubts that are certain; the engine's own complaint counts half."""
+        """Errors, weighed by what they may hide; then doubts that are certain."""
         if self.tree is None:
             return _UNREADABLE
-        errors = [1 if p.kind is Kind.ENGINE else 2 for p in self.problems if p.is_error]
-        return sum(errors), sum(p.kind in CERTAIN for p in self.problems)
+        errors = sum(_WEIGHTS.get(p.kind, 2) for p in self.problems if p.is_error)
+        return errors, sum(p.kind in CERTAIN for p in self.problems)
 
 
 def mend(code: str, schema: Schema) -> Mend:

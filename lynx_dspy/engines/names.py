@@ -49,6 +49,8 @@ def likeness(left: str, right: str) -> float:
     short, long = sorted((a, b), key=len)
     if len(short) >= 4 and long.endswith(short):
         ratio = max(ratio, 0.82 + 0.15 * len(short) / len(long))
+    elif len(short) >= 4 and long.startswith(short):
+        ratio = max(ratio, 0.72 + 0.18 * len(short) / len(long))
     return min(ratio, 0.99)
 
 
@@ -63,7 +65,7 @@ def nearest(name: str, options: Iterable[str], floor: float = 0.6) -> tuple[str,
     return tuple(option for _, option in kept[:4])
 
 
-def best(name: str, options: Iterable[str], floor: float = 0.8, margin: float = 0.06) -> str | None:
+def best(name: str, options: Iterable[str], floor: float = 0.8, margin: float = 0.05) -> str | None:
     """The one option that `name` can only mean: equal when normalised, else near by a margin.
 
     >>> best("citation_numb", ["citation_num", "reference_num"])

@@ -107,6 +107,14 @@ def _operators(node: exp.Expr, types: Types) -> exp.Expr | None:
     return None
 
 
+def _reserved_name(node: exp.Expr, types: Types) -> exp.Expr | None:
+    """A reserved word as a name."""
+    if not isinstance(node, exp.Identifier) or node.args.get("quoted"):
+        return None
+    reserved = node.name.upper() in spelling.RESERVED
+    return exp.to_identifier(node.name, quoted=True) if reserved else None
+
+
 def _pairs_counted(node: exp.Expr, types: Types) -> exp.Expr | None:
     """COUNT(DISTINCT a, b)."""
     inner = node.this if isinstance(node, exp.Count) else None
@@ -156,6 +164,7 @@ RULES: tuple[tuple[bool, Rule], ...] = (
     (True, _calls),
     (True, _joined_text),
     (True, _operators),
+    (True, _reserved_name),
     (True, _pairs_counted),
     (False, dates.cast_to_date),
     (False, _integer_division),

@@ -18,7 +18,11 @@ Verdict = Callable[[str], str]
 
 @lru_cache(maxsize=16)
 def shadow(schema: Schema) -> Verdict | None:
-    """The compiler of the schema's dialect; None for dialects without an engine in process."""
+    """The compiler of the schema's dialect.
+
+    None for dialects without an engine in process, and for a schema that the engine cannot copy:
+    half a copy would call right programs wrong.
+    """
     maker = {"sqlite": _sqlite, "duckdb": _duckdb}.get(schema.dialect)
     return maker(schema) if maker else None
 
@@ -41,12 +45,15 @@ def known_functions(dialect: str) -> frozenset[str] | None:
     return None
 
 
-def _sqlite(schema: Schema) -> Verdict:
+def _sqlite(schema: Schema) -> Verdict | None:
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     lock = threading.Lock()
-    for table in schema.tables:
-        columns = ", ".join(_quoted(c.name) for c in table.columns)
-        connection.execute(f"CREATE TABLE IF NOT EXISTS {_quoted(table.name)} ({columns})")
+    try:
+        for table in schema.tables:
+            columns = ", ".join(_quoted(c.name) for c in table.columns)
+            connection.execute(f"CREATE TABLE IF NOT EXISTS {_quoted(table.name)} ({columns})")
+    except (sqlite3.Error, ValueError):
+        return None
 
     def verdict(code: str) -> str:
         try:
@@ -64,7 +71,7 @@ def _only_at_home(message: str) -> bool:
     return "MATCH in the requested context" in message or "bindings supplied" in message
 
 
-def _duckdb(schema: Schema) -> Verdict:
+def _duckdb(schema: Schema) -> Verdict | None:
     import duckdb
 
     engine = duckdb.connect(
@@ -72,12 +79,15 @@ def _duckdb(schema: Schema) -> Verdict:
     )
     engine.execute("PRAGMA disable_optimizer")
     lock = threading.Lock()
-    for table in schema.tables:
-        space = f"{_quoted(table.namespace)}." if table.namespace else ""
-        if space:
-            engine.execute(f"CREATE SCHEMA IF NOT EXISTS {_quoted(table.namespace)}")
-        columns = ", ".join(f"{_quoted(c.name)} {_type(engine, c.type)}" for c in table.columns)
-        engine.execute(f"CREATE TABLE IF NOT EXISTS {space}{_quoted(table.name)} ({columns})")
+    try:
+        for space in {table.namespace for table in schema.tables if table.namespace}:
+            engine.execute(f"CREATE SCHEMA IF NOT EXISTS {_quoted(space)}")
+        for table in schema.tables:
+            name = ".".join(_quoted(part) for part in (table.namespace, table.name) if part)
+            columns = ", ".join(f"{_quoted(c.name)} {_duckdb_type(c.type)}" for c in table.columns)
+            engine.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns})")
+    except duckdb.Error:
+        return None
 
     def verdict(code: str) -> str:
         try:
@@ -90,15 +100,15 @@ def _duckdb(schema: Schema) -> Verdict:
     return verdict
 
 
-def _type(engine: object, name: str) -> str:
-    """The column's type if DuckDB knows it, else text."""
+@cache
+def _duckdb_type(name: str) -> str:
+    """The type as DuckDB spells it; text for a type that it does not know."""
     import duckdb
 
     try:
-        engine.execute(f"SELECT CAST(NULL AS {name})")  # type: ignore[attr-defined]
+        return str(duckdb.sqltype(name))
     except duckdb.Error:
         return "VARCHAR"
-    return name
 
 
 def _quoted(name: str) -> str:

@@ -60,7 +60,7 @@ STARTS = {
 
 DAYS = "JULIANDAY(:a) - JULIANDAY(:b)"
 _MEAN = "(SUM(:a * :a) - SUM(:a) * 1.0 * SUM(:a) / COUNT(:a))"
-_NAMES = "SUBSTR('{}', {} * {} + 1, {})"
+_NAMES = "RTRIM(SUBSTR('{}', {} * {} + 1, {}))"
 
 CALLS = {
     ("NOW", 0): "CURRENT_TIMESTAMP",
@@ -138,6 +138,16 @@ FORMATS = {
     "FORMAT": {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S"},
 }  # fmt: skip
 """Signs of date formats, as STRFTIME writes them."""
+
+RESERVED = frozenset({
+    "ADD", "ALL", "ALTER", "AND", "AS", "AUTOINCREMENT", "BETWEEN", "CASE", "CHECK", "COLLATE",
+    "COMMIT", "CONSTRAINT", "CREATE", "DEFAULT", "DEFERRABLE", "DELETE", "DISTINCT", "DROP", "ELSE",
+    "ESCAPE", "EXISTS", "FOREIGN", "FROM", "GROUP", "HAVING", "IN", "INDEX", "INSERT", "INTO", "IS",
+    "ISNULL", "JOIN", "LIMIT", "NOT", "NOTNULL", "NULL", "ON", "OR", "ORDER", "PRIMARY",
+    "REFERENCES", "RETURNING", "SELECT", "SET", "TABLE", "THEN", "TO", "TRANSACTION", "UNION",
+    "UNIQUE", "UPDATE", "USING", "VALUES", "WHEN", "WHERE",
+})  # fmt: skip
+"""Words that SQLite takes as a name only in quotes (sqlite.org/lang_keywords)."""
 
 HINTS = {
     "sqlite": {
