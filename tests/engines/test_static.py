@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
