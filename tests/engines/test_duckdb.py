@@ -22,7 +22,7 @@ from lynx_dspy.engines.duckdb_worker import Setup, execute, open_locked
 from lynx_dspy.errors import DatabaseError
 from lynx_dspy.values import FailureClass, Limits, Status
 
-FAST = Limits(timeout_seconds=1)
+FAST = Limits(timeout_seconds=0.5)
 SCRIPT = """
     CREATE TABLE team (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL);
     CREATE SCHEMA hr;

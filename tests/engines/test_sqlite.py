@@ -60,14 +60,26 @@ def build(path: Path, script: str = SCRIPT) -> Path:
     return path
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return build(tmp_path / "club.sqlite")
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("sqlite") / "club.sqlite")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def db(path: Path) -> Iterator[Database]:
     with connect(path) as database:
+        yield database
+
+
+@pytest.fixture
+def own_path(tmp_path: Path) -> Path:
+    """A database that a test may change."""
+    return build(tmp_path / "own.sqlite")
+
+
+@pytest.fixture
+def own(own_path: Path) -> Iterator[Database]:
+    with connect(own_path) as database:
         yield database
 
 
@@ -320,10 +332,10 @@ def test_nothing_leaks(db: Database) -> None:
     assert (threading.active_count(), len(os.listdir("/proc/self/fd"))) == before
 
 
-def test_close_twice_copy_and_vanish(path: Path) -> None:
-    db = connect(path)
+def test_close_twice_copy_and_vanish(own_path: Path) -> None:
+    db = connect(own_path)
     assert copy.deepcopy(db) is db
-    path.unlink()
+    own_path.unlink()
     assert db.execute("SELECT 1").status is Status.UNAVAILABLE
     db.close()
     db.close()
@@ -332,24 +344,24 @@ def test_close_twice_copy_and_vanish(path: Path) -> None:
         db.query("SELECT 1")
 
 
-def test_a_locked_database_is_unavailable_not_wrong(db: Database, path: Path) -> None:
-    writer = sqlite3.connect(path, isolation_level=None)
+def test_a_locked_database_is_unavailable_not_wrong(own: Database, own_path: Path) -> None:
+    writer = sqlite3.connect(own_path, isolation_level=None)
     writer.execute("BEGIN EXCLUSIVE")
-    assert db.execute("SELECT * FROM team").status is Status.UNAVAILABLE
+    assert own.execute("SELECT * FROM team").status is Status.UNAVAILABLE
     with pytest.raises(DatabaseError, match="locked by another program"):
-        connect(path)
+        connect(own_path)
     writer.close()
 
 
-def test_a_half_written_database_is_not_read(tmp_path: Path, path: Path) -> None:
-    writer = sqlite3.connect(path, isolation_level=None)
+def test_a_half_written_database_is_not_read(tmp_path: Path, own_path: Path) -> None:
+    writer = sqlite3.connect(own_path, isolation_level=None)
     writer.executescript("PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN;")
     writer.execute(
         "INSERT INTO team SELECT value + 9, hex(randomblob(900)) FROM json_each(?)",
         (str(list(range(2000))),),
     )
     crashed = tmp_path / "crashed.db"
-    for source, target in ((path, crashed), (f"{path}-journal", f"{crashed}-journal")):
+    for source, target in ((own_path, crashed), (f"{own_path}-journal", f"{crashed}-journal")):
         Path(target).write_bytes(Path(source).read_bytes())
     writer.close()
     with pytest.raises(DatabaseError, match="in the middle of a write"):
@@ -366,11 +378,11 @@ def test_damage_is_unavailable_not_wrong(tmp_path: Path) -> None:
         assert db.execute("SELECT sum(a) FROM t").status is Status.UNAVAILABLE
 
 
-def test_fingerprint_follows_the_file(db: Database, path: Path) -> None:
-    before = db.fingerprint()
-    assert before == db.fingerprint()
-    build(path, "INSERT INTO team VALUES (9, 'x')")
-    assert db.fingerprint() != before
+def test_fingerprint_follows_the_file(own: Database, own_path: Path) -> None:
+    before = own.fingerprint()
+    assert before == own.fingerprint()
+    build(own_path, "INSERT INTO team VALUES (9, 'x')")
+    assert own.fingerprint() != before
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="needs the shared data")
