@@ -18,19 +18,20 @@ import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from dspy import lm15
 
-from lynx_dspy.errors import BadInput, ModelError
+from lynx_dspy.errors import BadInput, ModelError, ModelMissing
 from lynx_dspy.lm import models
 
 if TYPE_CHECKING:
     import xllamacpp
 
-_BATCH = 256  # tokens between two looks at the stop sign while a prompt is read
+_BATCH = 64  # tokens between two looks at the stop sign while a prompt is read; 512 is no faster
 _PREFIX_CACHE_MIB = 512
 _QUANTISATION = re.compile(r"(?:^|[-_.])((?:i?q\d|bf16|f16|f32|mxfp4)[a-z0-9_]*)$", re.IGNORECASE)
 _FINISH = {"stop": "stop", "length": "length"}
@@ -187,8 +188,8 @@ class LocalEngine:
     """`dspy.LM(engine=...)` over a GGUF file. Copies are the same object.
 
     `context` (tokens, default env `LYNX_LOCAL_CTX` or 8192), `threads` (default env
-    `LYNX_LOCAL_THREADS` or the physical cores), `timeout` (seconds of one generation). JSON schemas
-    are enforced while decoding; `metadata={"grammar": ...}` enforces a GBNF grammar.
+    `LYNX_LOCAL_THREADS` or the free physical cores), `timeout` (seconds of one generation). JSON
+    schemas are enforced while decoding; `metadata={"grammar": ...}` enforces a GBNF grammar.
     """
 
     supports_response_schema = True
@@ -209,7 +210,7 @@ class LocalEngine:
         self.key = ServerKey(
             file,
             context or _count_from_env("LYNX_LOCAL_CTX", 8192),
-            threads or _count_from_env("LYNX_LOCAL_THREADS", physical_cores()),
+            threads or _count_from_env("LYNX_LOCAL_THREADS", free_cores()),
         )
         self.timeout = timeout
         self.digest = models.digest_of(file)
@@ -249,12 +250,18 @@ class LocalEngine:
         }
 
     def dump_state(self) -> dict[str, Any]:
-        """What a saved program remembers of this engine (DSPy's engine protocol)."""
-        return {"gguf": str(self.key.gguf), "name": self.name, "context": self.key.context}
+        """What a saved program remembers (DSPy's engine protocol): no path of a pulled model."""
+        state = {"name": self.name, "context": self.key.context}
+        pulled = any(m.name == self.name for m in models.list_models())
+        return state if pulled else state | {"gguf": str(self.key.gguf)}
 
     @classmethod
     def load_state(cls, state: dict[str, Any]) -> Self:
-        return cls(state["gguf"], name=state["name"], context=state["context"])
+        """The engine of a saved state. Raises `ModelMissing` if its model is not pulled."""
+        file = state.get("gguf") or models.path(state["name"])
+        if file is None:
+            raise ModelMissing(f"Run `lynx model pull {state['name']}` once; it is not here.")
+        return cls(file, name=state["name"], context=state["context"])
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
@@ -317,11 +324,9 @@ def body_of(request: lm15.Request) -> dict[str, Any]:
 
 def _response_format(wanted: Any) -> dict[str, Any] | None:
     """lm15 speaks of a flat schema, llama.cpp of a nested one."""
-    if not wanted:
-        return None
-    if wanted.get("type") == "json_schema" and "schema" in wanted:
+    if wanted and wanted["type"] == "json_schema":
         return {"type": "json_schema", "json_schema": {"schema": wanted["schema"]}}
-    return dict(wanted)
+    return wanted or None
 
 
 def response_of(request: lm15.Request, reply: Reply) -> lm15.Response:
@@ -370,6 +375,25 @@ def physical_cores() -> int:
     topology = Path("/sys/devices/system/cpu")
     files = [topology / f"cpu{n}/topology/thread_siblings_list" for n in allowed]
     return len({f.read_text() if f.is_file() else str(f) for f in files})
+
+
+@cache
+def free_cores() -> int:
+    """Cores that nobody else keeps busy, at least one; found once a process.
+
+    llama.cpp's threads wait for each other at every layer: one that has to share its core slows
+    all of them down (7 times, measured with two threads on two busy cores).
+    """
+    cores = physical_cores()
+    samples = []
+    for _ in range(5):
+        try:
+            running = Path("/proc/loadavg").read_text().split()[3].partition("/")[0]
+        except OSError:
+            return cores
+        samples.append(int(running) - 1)
+        time.sleep(0.01)
+    return max(1, min(cores, (os.cpu_count() or 1) - min(samples)))
 
 
 def _count_from_env(name: str, default: int) -> int:
