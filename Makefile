@@ -22,7 +22,7 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 
 bench: models
-	$(BIN)/python bench/overhead.py
+	$(BIN)/python -m bench.overhead
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; this is " + sys.version.split()[0] + ". Set PYTHON=...") if sys.version_info < (3, 11) else None'

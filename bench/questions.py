@@ -1,10 +1,10 @@
 """Run a JSONL of questions through the program and say what it scores and where it loses.
 
 Each line: `id, db, question, knowledge, gold` (a list of acceptable queries), as in sql_eval;
-databases are `DIR/<db>.sql`, loaded freshly into SQLite for each run. Finished questions are kept in
-`OUT/answers.jsonl`; running again goes on from there.
+databases are `DIR/<db>.sql`, loaded freshly into SQLite for each run. Finished questions are kept
+in `OUT/answers.jsonl`; running again goes on from there.
 
-    python bench/questions.py --jsonl train.jsonl --databases databases --out runs/train
+    python -m bench.questions --jsonl train.jsonl --databases databases --out runs/train
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import dspy
-from loss import loss_class
 
 import lynx_dspy as lynx
+from bench.loss import loss_class
 from lynx_dspy import metrics
 from lynx_dspy.answers import attempt_json, usage_json
 from lynx_dspy.config import LynxConfig, profile

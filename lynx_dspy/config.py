@@ -43,6 +43,12 @@ class LynxConfig:
     max_question_chars: int = 8_000
     """Longer questions are refused: background belongs into documents or evidence."""
 
+    candidates: int = 1
+    """Programs written for a question before the loop; 1 is the paper's. More cost tokens."""
+
+    candidate_temperature: float = 0.8
+    """Temperature of the second and later candidates."""
+
     top_k: int = 6
     """Passages kept after re-ranking (III-A1)."""
 

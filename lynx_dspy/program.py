@@ -16,6 +16,7 @@ from lynx_dspy.errors import BadInput, ModelError
 from lynx_dspy.grounding.documents import Documents
 from lynx_dspy.lm import adapter_for, explain
 from lynx_dspy.lm.ledger import Ledger, at_round
+from lynx_dspy.modules.candidates import Candidates, Sampler
 from lynx_dspy.modules.checker import Checker
 from lynx_dspy.modules.critic import Critic, Memory
 from lynx_dspy.modules.generator import Draft, Generator
@@ -53,6 +54,7 @@ class Lynx(dspy.Module):
     ) -> None:
         super().__init__()
         self.generator = generator or Generator()
+        self.candidates = Candidates()
         self.checker = checker or Checker()
         self.critic = critic or Critic()
         self.reviser = reviser or Reviser()
@@ -110,6 +112,8 @@ class Lynx(dspy.Module):
             with at_round(round_):
                 # Run
                 tried = self.run(request, code, round_, source)
+                if round_ == 0 and settings.candidates > 1:
+                    tried = self.candidates(tried, self.sampler(request))
                 attempts += [a.with_(parse_failed=parse_failed) for a in tried]
 
                 # Verify
@@ -136,7 +140,19 @@ class Lynx(dspy.Module):
                 parse_failed = bool(reply.get("parse_failed"))
         return attempts, verdict, memory
 
-    def run(self, request: Request, code: str, round_: int, source: str) -> list[Attempt]:
+    def sampler(self, request: Request) -> Sampler:
+        """Writes and runs further candidates for the request."""
+        temperature = configs.current().candidate_temperature
+
+        def sample(k: int) -> Sequence[Attempt]:
+            draft = self.generator.write(
+                request.question, request.draft, temperature=temperature, rollout_id=k
+            )
+            return self.run(request, draft.code, 0, "sample")
+
+        return sample
+
+    def run(self, request: Request, code: str, round_: int, source: str) -> Sequence[Attempt]:
         """Check, mend and run one program: one attempt, or two where the check mended it."""
         checked = self.checker(code, request.draft.schema)
         made: list[Attempt] = []

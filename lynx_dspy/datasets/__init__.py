@@ -74,7 +74,7 @@ DATASETS: dict[str, Dataset] = {
     ),
     "sample": Dataset(
         title="the sample warehouse",
-        module="sample",
+        module="sample.benchmark",
         rule="sql_eval",
         splits=("test", "train", "val"),
         train="train",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import dspy
 
@@ -116,21 +117,20 @@ class Generator(dspy.Module):
         # Stage-aware allocation
         intent = self.intent(definitions=knowledge.semantic, question=question).intent
         grounding = self.ground(structure=knowledge.structural, intent=intent).grounding
+        draft = Draft("", knowledge, schema, intent, grounding)
+        return self.write(question, draft)
+
+    def write(self, question: str, draft: Draft, **decoding: Any) -> Draft:
+        """The draft with its program; `decoding` (temperature, rollout_id) asks for another one."""
         reply = self.formulate(
-            dialect=schema.dialect,
-            syntax=knowledge.syntax,
-            grounding=grounding,
-            intent=intent,
+            dialect=draft.schema.dialect,
+            syntax=draft.knowledge.syntax,
+            grounding=draft.grounding,
+            intent=draft.intent,
             question=question,
+            config=decoding,
         )
-        return Draft(
-            code=reply.code,
-            knowledge=knowledge,
-            schema=schema,
-            intent=intent,
-            grounding=grounding,
-            parse_failed=bool(reply.get("parse_failed")),
-        )
+        return replace(draft, code=reply.code, parse_failed=bool(reply.get("parse_failed")))
 
     def align_concepts(
         self, question: str, concepts: Concepts, schema: Schema, database: Database

@@ -13,7 +13,7 @@ from lynx_dspy.grounding.render import render
 from lynx_dspy.grounding.schema import abstract
 from lynx_dspy.modules import plain
 from lynx_dspy.modules.critic import Change, Critic, Criticism, Memory, read_change, render_attempt
-from lynx_dspy.modules.generator import Draft, Formulate
+from lynx_dspy.modules.generator import Draft, Formulate, Generator
 from lynx_dspy.modules.stage import StandIn
 from lynx_dspy.modules.verifier import Verdict, Verifier
 from lynx_dspy.tokens import clip
@@ -31,11 +31,11 @@ class Rule(dspy.Module):
         return dspy.Prediction(**self.rule(**inputs))
 
 
-class PlainGenerator(dspy.Module):
+class PlainGenerator(Generator):
     """Without SSD-SAA: the raw schema and all knowledge in one undivided prompt."""
 
     def __init__(self, formulate: dspy.Module | None = None) -> None:
-        super().__init__()
+        dspy.Module.__init__(self)
         self.formulate = formulate or Formulate()
 
     def forward(
@@ -49,14 +49,8 @@ class PlainGenerator(dspy.Module):
             semantic=clip(semantic, settings.document_tokens),
             structural=render(schema, settings.schema_tokens).text,
         )
-        reply = self.formulate(
-            dialect=schema.dialect,
-            syntax="",
-            grounding=knowledge.structural,
-            intent=knowledge.semantic,
-            question=question,
-        )
-        return Draft(reply.code, knowledge, schema, parse_failed=bool(reply.get("parse_failed")))
+        draft = Draft("", knowledge, schema, knowledge.semantic, knowledge.structural)
+        return self.write(question, draft)
 
 
 class AppendOnlyCritic(Critic):

@@ -15,7 +15,7 @@ def test_an_entry_names_a_rule_and_splits_that_exist(name: str) -> None:
     assert not entry.train or entry.train in entry.splits
 
 
-@pytest.mark.parametrize("name", [name for name in DATASETS if name != "sample"])
+@pytest.mark.parametrize("name", [name for name in DATASETS])
 def test_each_module_offers_the_protocol(name: str) -> None:
     module = import_module(f"lynx_dspy.datasets.{dataset(name).module}")
     for part in ("load", "questions_file", "describe"):

@@ -182,7 +182,7 @@ def test_the_live_server_obeys_and_stops(model: dspy.LM) -> None:
     )
 
     async def cancelled() -> None:
-        async with asyncio.timeout(0.5):
+        async with asyncio.timeout(0.1):
             await model.acall("Count from one to a thousand in words.", max_tokens=400)
 
     with pytest.raises(TimeoutError):
@@ -195,9 +195,9 @@ def test_the_live_server_obeys_and_stops(model: dspy.LM) -> None:
 @live
 @pytest.mark.model
 def test_a_generation_that_takes_too_long_ends(model: dspy.LM) -> None:
-    engine = LocalEngine(WEIGHTS or "", context=2048, timeout=0.3)
+    engine = LocalEngine(WEIGHTS or "", context=2048, timeout=0.1)
     hasty = dspy.LM(f"test/{uuid.uuid4()}", engine=engine, num_retries=0)
-    with pytest.raises(dspy.LMTimeoutError, match=r"within 0\.3 s"):
+    with pytest.raises(dspy.LMTimeoutError, match=r"within 0\.1 s"):
         hasty("Count from one to a thousand in words.", max_tokens=400)
 
 

@@ -1,0 +1,67 @@
+"""Candidates: several formulations where tokens are free, the one that most results agree on taken.
+
+Not part of the paper's loop; off unless the profile of the backbone measured a gain.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from lynx_dspy import config
+from lynx_dspy.progress import report
+from lynx_dspy.values import Attempt, Status
+
+Sampler = Callable[[int], Sequence[Attempt]]
+
+
+class Candidates:
+    """Sample, run, and group by result."""
+
+    def __call__(self, first: Sequence[Attempt], sample: Sampler) -> tuple[Attempt, ...]:
+        """All attempts, the chosen one last. `sample(k)` writes, checks and runs the k-th program.
+
+        Sampling ends early once the leading result cannot be overtaken.
+        """
+        wanted = config.current().candidates
+        attempts = list(first)
+        finals = [attempts[-1]]
+        for k in range(1, wanted):
+            if _decided(finals, wanted):
+                break
+            report("generator.formulate", f"candidate {k + 1}/{wanted}")
+            made = sample(k)
+            attempts += made
+            finals.append(made[-1])
+        chosen = choose(finals)
+        attempts.remove(chosen)
+        return (*attempts, chosen)
+
+
+def choose(finals: Sequence[Attempt]) -> Attempt:
+    """The first of the largest group of equal results; rows before none, clean before not."""
+    groups = Counter(result_key(a) for a in finals if a.outcome.ran)
+
+    def worth(position: int) -> tuple[bool, bool, int, int, int]:
+        attempt = finals[position]
+        votes = groups[result_key(attempt)] if attempt.outcome.ran else 0
+        has_rows = attempt.outcome.status is Status.OK
+        return attempt.outcome.ran, has_rows, votes, -len(attempt.findings), -position
+
+    return finals[max(range(len(finals)), key=worth)]
+
+
+def result_key(attempt: Attempt) -> tuple[tuple[str, ...], ...]:
+    """Equal for equal results, whatever the order of rows and the names of columns."""
+    return tuple(sorted(tuple(_rounded(v) for v in row) for row in attempt.outcome.rows))
+
+
+def _rounded(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _decided(finals: Sequence[Attempt], wanted: int) -> bool:
+    """Whether no other result with rows can still win more votes than the leader."""
+    counts = Counter(result_key(a) for a in finals if a.outcome.status is Status.OK)
+    ranked = [n for _, n in counts.most_common(2)] + [0, 0]
+    return ranked[0] > ranked[1] + wanted - len(finals)
