@@ -91,7 +91,7 @@ def question(database: Database) -> float:
     program = lynx.Lynx()
     with dspy.context(lm=lm):
         times = [
-            timed(partial(program, question=f"How many metrics {i}?", database=database))
+            timed(partial(program.__call__, question=f"How many metrics {i}?", database=database))
             for i in range(12)
         ]
     return statistics.median(times[2:])

@@ -157,8 +157,8 @@ class Databases:
 def _override(text: str) -> tuple[str, Any]:
     """`name=value` as a LynxConfig field; `stages` is a comma list."""
     name, _, value = text.partition("=")
-    if name == "stages":
-        return name, frozenset(value.split(","))
+    if name in ("stages", "omitted_outputs"):
+        return name, frozenset(v for v in value.split(",") if v)
     kind = type(getattr(LynxConfig(), name))
     return name, value if kind is str else kind(value)
 

@@ -37,6 +37,9 @@ class LynxConfig:
     stages: frozenset[str] = frozenset(STAGES)
     """Stages that ask the model; the others answer by rule (`modules/plain.py`)."""
 
+    omitted_outputs: frozenset[str] = frozenset()
+    """Outputs that no stage is asked for, such as `analysis`: they cost a weak model its aim."""
+
     adapter: str = ""
     """Prompt form: fenced, json or chat; empty takes the backbone's (docs/decisions/)."""
 
@@ -104,6 +107,8 @@ FULL = LynxConfig()
 
 EMBEDDED = LynxConfig(
     stages=frozenset({"generator.formulate", "reviser.repair"}),
+    omitted_outputs=frozenset({"analysis"}),
+    schema_tokens=700,
     stage_max_tokens=300,
 )
 """For the embedded 0.5B model (docs/decisions/)."""

@@ -65,7 +65,8 @@ class _Compact:
         suffix: str = "",
         main_request: bool = False,
     ) -> str:
-        parts = [_labelled(name, inputs[name]) for name in signature.input_fields if name in inputs]
+        given = [name for name in signature.input_fields if _as_text(inputs.get(name, "")).strip()]
+        parts = [_labelled(name, inputs[name]) for name in given]
         return "\n\n".join(part for part in (prefix, *parts, suffix) if part)
 
     def format_demos(self, signature: Signature, demos: list[dict[str, Any]]) -> list[Message]:

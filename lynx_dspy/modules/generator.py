@@ -12,6 +12,7 @@ from lynx_dspy import config
 from lynx_dspy.engines.base import Database
 from lynx_dspy.grounding.dialects import syntax_for
 from lynx_dspy.grounding.documents import Documents
+from lynx_dspy.grounding.identifiers import literal, shown
 from lynx_dspy.grounding.linking import link, open_concepts, tables_for
 from lynx_dspy.grounding.render import render
 from lynx_dspy.grounding.schema import abstract
@@ -75,6 +76,12 @@ class Formulate(Stage):
     asks = FormulateProgram
     stand_in = staticmethod(plain.no_program)
     says = "writing the program"
+
+
+_SURE = 0.6
+"""Value links of less confidence match only a part of the stored value."""
+
+_MOST_VALUES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +160,7 @@ class Generator(dspy.Module):
         settings = config.current()
         distilled = self.distilled(concepts.text, question)
         keep = tables_for(links, schema, settings.schema_tables)
-        notes = "\n".join(n for n in (distilled["structural"], value_notes(links)) if n)
+        notes = "\n".join(n for n in (distilled["structural"], value_notes(links, schema.dialect)) if n)
         text = render(
             schema,
             settings.schema_tokens - estimate(notes),
@@ -178,14 +185,15 @@ class Generator(dspy.Module):
         return plain.undistilled(concepts) if reply.get("parse_failed") else reply
 
 
-def value_notes(links: Iterable[Link]) -> str:
-    """One line a cell value that the question names: where it is stored, in which spelling."""
+def value_notes(links: Iterable[Link], dialect: str) -> str:
+    """Conditions on the cell values that the question names, in their stored spelling."""
     notes = {
-        f"{link.concept!r} is stored in {link.table}.{link.column} as {link.value}": None
+        f"-- {shown(link.table, dialect)}.{shown(link.column, dialect)} = "
+        f"{literal(link.value, dialect)}": None
         for link in links
-        if link.value
+        if link.value and link.confidence >= _SURE
     }
-    return "\n".join(list(notes)[:8])
+    return "\n".join(list(notes)[:_MOST_VALUES])
 
 
 def read_links(lines: Iterable[str], schema: Schema) -> tuple[Link, ...]:

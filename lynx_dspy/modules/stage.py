@@ -39,12 +39,13 @@ class Stage(dspy.Predict):
         report(self.stage_name, self.says)
         settings = config.current()
         overrides = inputs.pop("config", {})
+        signature = self._asked_for(settings.omitted_outputs)
         for rollout in range(settings.parse_retries + 1):
             decoding = {"max_tokens": settings.stage_max_tokens, **overrides}
             if rollout:
                 decoding |= {"rollout_id": rollout, "temperature": 0.7}
             try:
-                return super().forward(**inputs, config=decoding)
+                return super().forward(**inputs, signature=signature, config=decoding)
             except (AdapterParseError, ContextWindowExceededError):
                 continue
         return self._empty()
@@ -53,6 +54,12 @@ class Stage(dspy.Predict):
         if self.stage_name not in config.current().stages:
             return False
         return not self.needs or any(inputs.get(name) for name in self.needs)
+
+    def _asked_for(self, omitted: frozenset[str]) -> type[dspy.Signature]:
+        signature: type[dspy.Signature] = self.signature
+        for name in omitted & signature.output_fields.keys():
+            signature = signature.delete(name)
+        return signature
 
     def _empty(self) -> dspy.Prediction:
         blank: dict[str, object] = {

@@ -61,8 +61,8 @@ class FormulateProgram(dspy.Signature):
     asks for."""
 
     dialect: str = dspy.InputField(desc="SQL dialect")
-    syntax: str = dspy.InputField(desc="syntax notes for the dialect")
     grounding: str = dspy.InputField(desc="tables, columns, joins and values to use")
+    syntax: str = dspy.InputField(desc="syntax notes for the dialect")
     intent: str = dspy.InputField(desc="what is asked, in parts")
     question: str = dspy.InputField()
     analysis: str = dspy.OutputField(desc="one sentence on how the query answers the question")
