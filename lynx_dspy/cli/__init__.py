@@ -10,11 +10,12 @@ from importlib import import_module
 
 import click
 
-from lynx_dspy.errors import LynxError
+from lynx_dspy.errors import LynxError, UnknownName
 
 _COMMANDS = {
     "ask": ("ask", "Answer a question over a database."),
     "schema": ("schema", "Show what the program would see of a database."),
+    "report": ("report", "The paper's tables and figures from finished runs."),
     "model": ("model", "Pull, list and find the embedded models."),
     "doctor": ("doctor", "Say what is installed, what would run, and what is missing."),
     "sample": ("sample", "Build the sample warehouse and name its documents."),
@@ -29,7 +30,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
-            return None
+            raise UnknownName("command", cmd_name, _COMMANDS)
         module = import_module(f"lynx_dspy.cli.{_COMMANDS[cmd_name][0]}")
         command: click.Command = module.command
         return command

@@ -14,7 +14,7 @@ from lynx_dspy.grounding.dialects import syntax_for
 from lynx_dspy.grounding.documents import Documents
 from lynx_dspy.grounding.identifiers import literal, shown
 from lynx_dspy.grounding.linking import link, open_concepts, tables_for
-from lynx_dspy.grounding.render import render
+from lynx_dspy.grounding.render import SchemaText, render
 from lynx_dspy.grounding.schema import abstract
 from lynx_dspy.modules import plain
 from lynx_dspy.modules.retrieval import AcquireConcepts, Concepts, UnknownTerms
@@ -159,19 +159,12 @@ class Generator(dspy.Module):
         """K* = Partition(Distill(aligned knowledge)) within the budget of each share."""
         settings = config.current()
         distilled = self.distilled(concepts.text, question)
-        keep = tables_for(links, schema, settings.schema_tables)
-        notes = "\n".join(n for n in (distilled["structural"], value_notes(links, schema.dialect)) if n)
-        text = render(
-            schema,
-            settings.schema_tokens - estimate(notes),
-            keep=keep,
-            links=links,
-            style=settings.schema_style,
-        )
+        notes = [distilled["structural"], value_notes(links, schema.dialect)]
+        text = structure(schema, links)
         semantic = "\n".join(n for n in (concepts.evidence, distilled["semantic"]) if n)
         return Knowledge(
             semantic=clip(semantic, settings.document_tokens + estimate(concepts.evidence)),
-            structural=f"{text.text}\n{notes}".strip(),
+            structural="\n".join(t for t in (text.text, *notes) if t),
             syntax=syntax_for(schema.dialect, f"{question} {semantic}", settings.syntax_tokens),
             links=tuple(links),
             left_out=text.left_out,
@@ -183,6 +176,22 @@ class Generator(dspy.Module):
             return plain.undistilled(concepts)
         reply: Mapping[str, str] = self.distill(knowledge=concepts, question=question)
         return plain.undistilled(concepts) if reply.get("parse_failed") else reply
+
+
+def structure(schema: Schema, links: Sequence[Link]) -> SchemaText:
+    """The schema within `schema_tokens`: all of it if it fits, else what the question links to.
+
+    A schema that fits is written without regard to the links: the same text for every question of a
+    database is read once by a model with a prefix cache.
+    """
+    settings = config.current()
+    whole = render(schema, settings.schema_tokens, style=settings.schema_style)
+    if not any(not left.startswith(("samples of", "descriptions of")) for left in whole.left_out):
+        return whole
+    keep = tables_for(links, schema, settings.schema_tables)
+    return render(
+        schema, settings.schema_tokens, keep=keep, links=links, style=settings.schema_style
+    )
 
 
 def value_notes(links: Iterable[Link], dialect: str) -> str:

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lynx_dspy import config
+from lynx_dspy.config import LynxConfig
+from lynx_dspy.modules.candidates import Candidates, choose, result_key
+from lynx_dspy.values import Attempt, Outcome, Row, Status
+
+
+def ran(code: str, *rows: Row) -> Attempt:
+    status = Status.OK if rows else Status.EMPTY
+    return Attempt(0, code, Outcome(status, ("a",), rows))
+
+
+def failed(code: str) -> Attempt:
+    return Attempt(0, code, Outcome(Status.ERROR, error="no such column: x"))
+
+
+def test_the_result_that_most_agree_on_wins() -> None:
+    assert choose([ran("a", (1,)), ran("b", (2,)), ran("c", (2,))]).code == "b"
+
+
+def test_rows_win_over_none_and_none_over_failure() -> None:
+    assert choose([failed("a"), ran("b"), ran("c"), ran("d", (1,))]).code == "d"
+    assert choose([failed("a"), ran("b")]).code == "b"
+    assert choose([failed("a"), failed("b")]).code == "a"
+
+
+def test_order_of_rows_and_noise_in_floats_do_not_split_a_group() -> None:
+    left, right = ran("a", (1.00001, "x"), (2.0, "y")), ran("b", (2.0, "y"), (1.0, "x"))
+    assert result_key(left) == result_key(right)
+
+
+def test_sampling_ends_when_nothing_can_change_the_choice() -> None:
+    asked: list[int] = []
+
+    def sample(k: int) -> Sequence[Attempt]:
+        asked.append(k)
+        return [ran(f"s{k}", (1,))]
+
+    with config.using(LynxConfig(candidates=5)):
+        made = Candidates()([ran("first", (1,))], sample)
+    assert asked == [1, 2]
+    assert made[-1].code == "first"
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=7))
+def test_all_attempts_are_kept_and_the_chosen_is_last(results: list[int]) -> None:
+    pool = [ran(f"p{i}", (r,)) if r else failed(f"p{i}") for i, r in enumerate(results)]
+    with config.using(LynxConfig(candidates=len(pool))):
+        made = Candidates()(pool[:1], lambda k: [pool[k]])
+    assert len({a.code for a in made}) == len(made)
+    assert made[-1] == choose([a for a in pool if a in made])
