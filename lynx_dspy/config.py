@@ -109,6 +109,7 @@ EMBEDDED = LynxConfig(
     stages=frozenset({"generator.formulate", "reviser.repair"}),
     omitted_outputs=frozenset({"analysis"}),
     schema_tokens=700,
+    syntax_tokens=0,
     stage_max_tokens=300,
 )
 """For the embedded 0.5B model (docs/decisions/)."""

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from typing import Any
+
+import dspy
+import pytest
+
+import lynx_dspy as lynx
+from lynx_dspy import config
+from lynx_dspy.config import LynxConfig
+from lynx_dspy.engines.base import Database
+from lynx_dspy.grounding.schema import abstract
+from lynx_dspy.lm.adapter import adapter_for
+from lynx_dspy.modules.generator import Generator, read_links, structure, value_notes
+from lynx_dspy.tokens import estimate
+from lynx_dspy.values import Column, Link, Schema, Table
+
+SCHEMA = Schema(
+    "sqlite",
+    (
+        Table("customers", (Column("id", "INTEGER"), Column("group", "TEXT"))),
+        Table("orders", (Column("id", "INTEGER"), Column("customer_id", "INTEGER"))),
+    ),
+)
+
+
+def test_links_of_the_model_are_resolved_against_the_schema() -> None:
+    lines = [
+        "buyer -> customers",
+        "buyer group -> Customers.GROUP = 'gold'",
+        'quoted -> "customers"."group"',
+        "nothing -> suppliers.id",
+        "no column -> customers.colour",
+        "no arrow",
+    ]
+    found = read_links(lines, SCHEMA)
+    assert [(one.table, one.column) for one in found] == [
+        ("customers", ""),
+        ("customers", "group"),
+        ("customers", "group"),
+    ]
+    assert {one.evidence for one in found} == {"model"}
+
+
+def test_stored_values_are_written_as_conditions_of_the_dialect() -> None:
+    links = [
+        Link("gold", "customers", "group", "Gold's", "value", 1.0),
+        Link("maybe", "customers", "group", "Maybe not", "value", 0.4),
+        Link("customers", "customers"),
+    ]
+    assert value_notes(links, "sqlite") == "-- customers.\"group\" = 'Gold''s'"
+
+
+def test_a_schema_that_fits_is_the_same_for_every_question() -> None:
+    with config.using(LynxConfig(schema_tokens=400)):
+        plain = structure(SCHEMA, ())
+        linked = structure(SCHEMA, [Link("orders", "orders")])
+    assert plain.text == linked.text
+
+
+def test_a_schema_that_does_not_fit_shows_what_the_question_links_to() -> None:
+    tables = tuple(
+        Table(f"table_{i}", tuple(Column(f"column_{i}_{j}", "TEXT") for j in range(9)))
+        for i in range(40)
+    )
+    large = Schema("sqlite", tables)
+    with config.using(LynxConfig(schema_tokens=120)):
+        text = structure(large, [Link("x", "table_33", "column_33_4")])
+    assert "column_33_4" in text.text
+    assert estimate(text.text) <= 120
+
+
+@pytest.mark.parametrize(("above", "asked"), [(0, True), (10_000, False)])
+def test_distilling_is_asked_only_where_it_saves(
+    scripted: Any, shop: Database, above: int, asked: bool
+) -> None:
+    lm, engine = scripted(
+        {
+            "generator.unknown_terms": [{"terms": []}],
+            "generator.align": [{"links": []}],
+            "generator.distill": [{"semantic": "SHORT", "structural": "orders.total_cents"}],
+            "generator.intent": [{"intent": "I"}],
+            "generator.ground": [{"grounding": "G"}],
+            "generator.formulate": [{"analysis": "", "code": "SELECT 1"}],
+        }
+    )
+    documents = lynx.Documents.from_texts(
+        {"money.md": "# Money\n\nRevenue is the sum of totals, in cents."}, embedder=None
+    )
+    with (
+        config.using(LynxConfig(distill_above_tokens=above)),
+        dspy.context(lm=lm, adapter=adapter_for(lm, "json")),
+    ):
+        draft = Generator()("What is the revenue?", shop, documents, "cents are 1/100")
+    assert ("generator.distill" in engine.prompts) == asked
+    assert draft.knowledge.semantic.startswith("cents are 1/100")
+    assert ("SHORT" in draft.knowledge.semantic) == asked
+    assert ("in cents" in draft.knowledge.semantic) != asked
+
+
+def test_terms_that_are_looked_up_bring_their_passages(scripted: Any, shop: Database) -> None:
+    lm, engine = scripted(
+        {
+            "generator.unknown_terms": [{"terms": ["quorbex"]}],
+            "generator.align": [{"links": []}],
+            "generator.intent": [{"intent": "I"}],
+            "generator.ground": [{"grounding": "G"}],
+            "generator.formulate": [{"analysis": "", "code": "SELECT 1"}],
+        }
+    )
+    texts = {f"page{i}.md": f"# Customers {i}\n\nCustomers buy things {i}." for i in range(8)}
+    texts["glossary.md"] = "# Terms\n\nA quorbex is a lapsed buyer."
+    settings = LynxConfig(top_k=1, distill_above_tokens=10_000)
+    with (
+        config.using(settings),
+        dspy.context(lm=lm, adapter=adapter_for(lm, "json")),
+    ):
+        documents = lynx.Documents.from_texts(texts, embedder=None)
+        draft = Generator()("How many customers buy things?", shop, documents, "")
+    assert "lapsed buyer" not in engine.prompts["generator.unknown_terms"][0]
+    assert "lapsed buyer" in draft.knowledge.semantic
+
+
+def test_no_share_exceeds_its_budget(shop: Database) -> None:
+    schema = abstract(shop)
+    for budget in (40, 80, 200):
+        with config.using(LynxConfig(schema_tokens=budget)):
+            assert estimate(structure(schema, ()).text) <= budget
