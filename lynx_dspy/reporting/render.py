@@ -23,8 +23,8 @@ _LATEX = {
     "'": r"\textquotesingle{}",
     "`": r"\textasciigrave{}",
     '"': r"\symbol{34}",
-    "–": "--",
-    "—": "---",
+    "–": r"\textendash{}",
+    "—": r"\textemdash{}",
     "-": "-{}",
     "[": "{[}",
     "*": "{*}",
@@ -140,4 +140,6 @@ def _values(cell: Cell, column: Column) -> list[str | float]:
     if isinstance(cell, Interval):
         return [cell.value, cell.low, cell.high, cell.n]
     blank: list[str | float] = [""] * len(_headers(column))
-    return blank if cell is None else [cell]
+    if cell is None:
+        return blank
+    return [one_line(cell) if isinstance(cell, str) else cell]

@@ -25,6 +25,13 @@ class Column:
         return self.unit == "score"
 
 
+RUN = Column("Run", "run")
+"""The first column of most tables."""
+
+READING = "Scores: percent [95 % interval] (questions judged). Other numbers are means a question."
+"""The note under tables that hold scores."""
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """`rows` hold one cell a column. `notes` say how to read it; CSV leaves them out."""
@@ -54,10 +61,10 @@ UNITS: dict[str, Callable[[float], str]] = {
 def shown(cell: Cell, column: Column) -> str:
     """The cell as Markdown and LaTeX show it, before escaping.
 
-    Scores read `percent [low–high] (n)`.
+    Scores read `percent [low, high] (n)`.
 
     >>> shown(Interval(0.5, 0.25, 0.75, 12), Column("EX", "ex", "score"))
-    '50.0 [25.0–75.0] (12)'
+    '50.0 [25.0, 75.0] (12)'
     >>> shown(11200.4, Column("Tokens", "tokens", "count"))
     '11,200'
     """
@@ -65,6 +72,6 @@ def shown(cell: Cell, column: Column) -> str:
         return "–"
     if isinstance(cell, Interval):
         percent = UNITS["percent"]
-        ends = f"[{percent(cell.low)}–{percent(cell.high)}]"
+        ends = f"[{percent(cell.low)}, {percent(cell.high)}]"
         return f"{percent(cell.value)} {ends} ({cell.n:,})"
     return cell if isinstance(cell, str) else UNITS[column.unit](cell)
