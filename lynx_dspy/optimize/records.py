@@ -18,15 +18,14 @@ or `gold_broken` (the gold cannot be run, so nothing can be judged). Every other
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TypedDict, cast
+from typing import Any, TypedDict, cast
 
 from lynx_dspy.errors import BadInput
 from lynx_dspy.metrics.intervals import Interval
+from lynx_dspy.optimize import journal
 
 RUN, PREDICTIONS, REPORT = "run.json", "predictions.jsonl", "report.json"
 REPORT_PAGE, ERRORS_PAGE = "report.md", "errors.md"
@@ -177,6 +176,8 @@ class Record(TypedDict):
     extracted: bool
     """Whether the answer holds a program."""
     attempts: list[AttemptRecord]
+    right_by_round: list[bool]
+    """Whether the answer would be right had the loop been stopped after that many repairs."""
     usage: UsageTotals
     stages: list[StageUse]
     """By stage and round, in order of first call."""
@@ -320,7 +321,7 @@ class Run:
 
     def records(self) -> Iterator[Record]:
         """The last record of each question in the order of the file, one at a time in memory."""
-        return read_records(self.folder / PREDICTIONS)
+        return cast(Iterator[Record], journal.lines(self.folder / PREDICTIONS))
 
 
 def read_run(folder: str | Path) -> Run:
@@ -342,64 +343,6 @@ def read_run(folder: str | Path) -> Run:
     return Run(folder, config, found)
 
 
-def read_records(path: Path) -> Iterator[Record]:
-    """The last record of each id, streamed in the order of the file. Raises `BadInput`."""
-    if not path.is_file():
-        return
-    last = last_lines(path)
-    with path.open("rb") as stream:
-        for offset in sorted(last.values()):
-            stream.seek(offset)
-            yield _record(path, stream.readline())
-
-
-def last_lines(path: Path) -> dict[str, int]:
-    """Where the last whole line of each id begins, in bytes. Raises `BadInput`."""
-    last: dict[str, int] = {}
-    with path.open("rb") as stream:
-        offset = 0
-        for line in stream:
-            if line.endswith(b"\n"):
-                last[_record(path, line)["id"]] = offset
-            offset += len(line)
-    return last
-
-
-def mend(stream: BinaryIO) -> int:
-    """Cut off a last line that was not written to its end; the number of bytes cut.
-
-    A crash or a loss of power can leave a torn line, or blocks of zero bytes after it.
-    """
-    size = stream.seek(0, os.SEEK_END)
-    keep = size
-    while keep:
-        stream.seek(max(0, keep - 65_536))
-        block = stream.read(min(keep, 65_536))
-        found = block.rfind(b"\n")
-        if found >= 0:
-            keep -= len(block) - found - 1
-            break
-        keep -= len(block)
-    if keep < size:
-        stream.truncate(keep)
-    stream.seek(keep)
-    return size - keep
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a small file so that a crash leaves the old one or the new one, never half of it."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(part, path)
-    finally:
-        with suppress(FileNotFoundError):
-            part.unlink()
-
-
 def _read_object(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
@@ -408,13 +351,3 @@ def _read_object(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadInput(f"{path} holds no JSON object. Run again.")
     return value
-
-
-def _record(path: Path, line: bytes) -> Record:
-    try:
-        return cast(Record, json.loads(line))
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise BadInput(
-            f"{path} has a line that is not JSON ({line[:60]!r}); remove it, and its question is "
-            "asked again."
-        ) from None
