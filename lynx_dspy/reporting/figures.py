@@ -10,7 +10,7 @@ from lynx_dspy.metrics.intervals import Interval, bootstrap
 from lynx_dspy.optimize.records import Record
 from lynx_dspy.reporting.chart import Chart, Series, counted
 from lynx_dspy.reporting.measures import attempts_of, score, share
-from lynx_dspy.reporting.runs import FinishedRun, by_field, is_right, runs_program, scored
+from lynx_dspy.reporting.runs import FinishedRun, asked, by_field, is_right, runs_program, scored
 
 MAX_RUNS = 8
 """Colours that stay apart for colour-blind readers."""
@@ -23,7 +23,7 @@ def attempts(name: str, runs: Sequence[FinishedRun]) -> Chart:
 
     Questions whose last program does not run stand apart, as do the bars' intervals (Wilson).
     """
-    judged = [_with_attempts(run) for run in runs]
+    judged = [_answered(run) for run in runs]
     most = max(attempts_of(record) for records in judged for record in records)
     series = tuple(
         Series(f"{run.label} (n = {len(records):,})", _distribution(records, most), position)
@@ -64,7 +64,7 @@ def history(name: str, runs: Sequence[FinishedRun]) -> Chart:
 
     series: list[Series] = []
     for position, run in enumerate(runs):
-        pairs = [lengths(record["attempts"], run.history_tokens) for record in _with_attempts(run)]
+        pairs = [lengths(record["attempts"], run.history_tokens) for record in _answered(run)]
         for label, side in (("append-only", 0), ("condensed", 1)):
             points = _by_round([[length[side] for length in pair] for pair in pairs])
             series.append(Series(f"{run.label}, {label}", points, position, dashed=side == 0))
@@ -97,7 +97,7 @@ def stages(name: str, runs: Sequence[FinishedRun]) -> Chart:
     """
     series: list[Series] = []
     for position, run in enumerate(runs):
-        verdicts = [verdicts_by_step(record) for record in _with_attempts(run)]
+        verdicts = [verdicts_by_step(record) for record in _answered(run)]
         points = tuple(share(column) for column in zip(*verdicts, strict=True))
         label = f"{run.label} (n = {len(verdicts):,})"
         series.append(Series(label, points, position))
@@ -105,8 +105,10 @@ def stages(name: str, runs: Sequence[FinishedRun]) -> Chart:
 
 
 def verdicts_by_step(record: Record) -> tuple[bool, bool, bool, bool]:
-    """Whether a judged record was right after each of STEPS."""
+    """Whether a judged record was right after each of STEPS; never, if its time ran out."""
     tried = record["attempts"]
+    if not tried:
+        return False, False, False, False
     written = next((a for a in tried if a["source"] == "formulate"), tried[0])
     mended = [a for a in tried if a["round"] == tried[0]["round"]][-1]
     after = tried[tried.index(mended) :]
@@ -114,10 +116,10 @@ def verdicts_by_step(record: Record) -> tuple[bool, bool, bool, bool]:
     return bool(written["right"]), bool(mended["right"]), bool(ran["right"]), is_right(record)
 
 
-def _with_attempts(run: FinishedRun) -> tuple[Record, ...]:
-    """The judged records with attempts. Raises `BadInput` if there are none."""
-    found = tuple(record for record in scored(run.records) if record["attempts"])
-    if not found:
+def _answered(run: FinishedRun) -> tuple[Record, ...]:
+    """The judged records of a run with attempts. Raises `BadInput` if it has none."""
+    found = asked(scored(run.records))
+    if not any(record["attempts"] for record in found):
         raise BadInput(
             f"{run.label} holds no attempts, so this figure cannot be drawn of it: runs of lynx "
             "eval have them, runs of lynx score do not."

@@ -41,7 +41,8 @@ def score(records: Sequence[Record], name: str) -> Interval | None:
     values = [record["scores"][name] for record in records if name in record["scores"]]
     if name in _PROPORTIONS:
         return share(value == 1.0 for value in values)
-    return bootstrap(values) if values else None
+    # Sorted, as in `optimize/tally.py`: the interval must not depend on the order of the answers.
+    return bootstrap(sorted(values)) if values else None
 
 
 def attempts_of(record: Record) -> int:

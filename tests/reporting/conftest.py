@@ -72,6 +72,7 @@ def make_record(id_: str, tried: Sequence[AttemptRecord] = (), /, **changes: Any
         rounds=last["round"],
         extracted=True,
         attempts=tried,
+        right_by_round=[],
         usage={
             "calls": len(stages),
             "prompt_tokens": tokens - tokens // 10,

@@ -30,6 +30,13 @@ def test_attempts_are_shares_that_add_up(make_run: MakeRun, mixed: list[Record])
     assert series.points == (wilson(3, 6), wilson(1, 6), wilson(1, 6), wilson(1, 6))
 
 
+def test_a_question_out_of_time_counts_as_failed(make_run: MakeRun, record: MakeRecord) -> None:
+    late = record("q", attempts=[], finish="deadline", status="timeout", scores={"ex": 0.0})
+    runs = open_runs([make_run("a", [late, record("r")])])
+    assert make_chart("attempts", runs).series[0].points == (wilson(1, 2), wilson(1, 2))
+    assert make_chart("stages", runs).series[0].points == (wilson(1, 2),) * 4
+
+
 def test_dialects_leave_a_gap_where_a_run_has_none(make_run: MakeRun, record: MakeRecord) -> None:
     one = make_run("one", [record("q", dialect="sqlite")])
     two = make_run("two", [record("q", dialect="sqlite"), record("r", dialect="duckdb")])

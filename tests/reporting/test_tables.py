@@ -74,6 +74,15 @@ def test_levels_show_each_score_with_its_own_n(make_run: MakeRun, record: MakeRe
     assert row["ves"] is None
 
 
+def test_intervals_do_not_depend_on_the_order_of_answers(
+    make_run: MakeRun, record: MakeRecord
+) -> None:
+    found = [record(f"q{i}", scores={"ex": 1.0, "soft_f1": i / 9}) for i in range(10)]
+    first, second = make_run("a", found), make_run("b", found[::2] + found[1::2])
+    rows = table_of("levels", first, second)
+    assert rows[0]["soft_f1"] == rows[-1]["soft_f1"]
+
+
 def test_ablations_compare_by_pairs(make_run: MakeRun, record: MakeRecord) -> None:
     def answers(*right: bool) -> list[Record]:
         return [record(f"q{i}", scores={"ex": float(r)}) for i, r in enumerate(right)]
