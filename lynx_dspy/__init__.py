@@ -15,11 +15,22 @@ if TYPE_CHECKING:
     from lynx_dspy.engines import connect
     from lynx_dspy.grounding.documents import Documents
     from lynx_dspy.lm import lm
+    from lynx_dspy.optimize.evaluate import evaluate
     from lynx_dspy.program import Lynx
 
 __version__ = "0.1.0"
 
-__all__ = ["Documents", "Lynx", "LynxConfig", "ablate", "connect", "lm", "metrics", "profile"]
+__all__ = [
+    "Documents",
+    "Lynx",
+    "LynxConfig",
+    "ablate",
+    "connect",
+    "evaluate",
+    "lm",
+    "metrics",
+    "profile",
+]
 
 _HOMES = {
     "Documents": "lynx_dspy.grounding.documents",
@@ -27,6 +38,7 @@ _HOMES = {
     "LynxConfig": "lynx_dspy.config",
     "ablate": "lynx_dspy.ablations",
     "connect": "lynx_dspy.engines",
+    "evaluate": "lynx_dspy.optimize.evaluate",
     "lm": "lynx_dspy.lm",
     "metrics": "lynx_dspy.metrics",
     "profile": "lynx_dspy.config",

@@ -116,12 +116,13 @@ def score(
     """Score predictions in an official format (`datasets.predictions`); no model is asked.
 
     A question without a prediction scores 0. `workers` programs run at a time, one a core by
-    default. Raises `BadInput` for files that do not fit.
+    default, and one in all with `ves`. Raises `BadInput` for files that do not fit.
     """
     questions = _questions(dataset, data, split, None, None)
     given = predictions.read(file, questions.examples)
     config = describe_run("score", questions, ves=ves, predictions_hash=_hash(Path(file)))
-    workers = workers or os.cpu_count() or 1
+    # Timings are taken alone: a neighbour on the other core would be timed with them.
+    workers = 1 if ves else workers or os.cpu_count() or 1
     with _folder(out) as folder, Databases(max(8, 2 * workers)) as open_ones:
         by_id = {one.id: p for one, p in zip(questions.examples, given, strict=True)}
         return run(

@@ -21,12 +21,14 @@ Line = dict[str, Any]
 class Journal:
     """JSON objects with an `id`, one a line; the last line of an id counts.
 
-    Opening it cuts off a torn last line and keeps other processes out. Raises `BadInput` where it
+    Opening it cuts off a torn last line and keeps other processes out. Without `durable` lines may
+    be lost with the power, though not with the process: for what is cheap to make again. Raises `BadInput` where it
     cannot be opened, or another process writes to it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, durable: bool = True) -> None:
         self.path = path
+        self._durable = durable
         try:
             self._stream: BinaryIO = path.open("a+b")
         except OSError as error:
@@ -39,11 +41,12 @@ class Journal:
         mend(self._stream)
 
     def append(self, value: Mapping[str, Any]) -> None:
-        """Write one line; when this returns, it survives a loss of power."""
+        """Write one line; when this returns, it survives the end of the process."""
         line = json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n"
         self._stream.write(line.encode("utf-8", errors="backslashreplace"))
         self._stream.flush()
-        os.fsync(self._stream.fileno())
+        if self._durable:
+            os.fsync(self._stream.fileno())
 
     def __enter__(self) -> Self:
         return self

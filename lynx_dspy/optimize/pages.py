@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from lynx_dspy.optimize.records import (
     ERRORS_PAGE,
     REPORT,
     REPORT_PAGE,
+    UNSCORED,
     Clip,
     Cost,
     Failure,
@@ -30,6 +32,10 @@ _TITLES = {
     "r_ves": "R-VES",
     "ves": "VES",
 }
+
+
+_IDS = 10
+"""Ids listed of the questions that were not scored for one reason."""
 
 
 def write_pages(out: Path, report: Report, records: Iterable[Record]) -> None:
@@ -55,7 +61,8 @@ def report_page(report: Report) -> str:
         _quality(report),
         _losses(report),
     )
-    return "\n".join(line for section in sections for line in (*section, "")).rstrip() + "\n"
+    filled = (lines for section in sections if (lines := list(section)))
+    return "\n\n".join("\n".join(lines) for lines in filled) + "\n"
 
 
 def percent(score: Interval) -> str:
@@ -92,6 +99,7 @@ def _scores(report: Report) -> Iterator[str]:
 
 
 def _by(axis: str, groups: dict[str, Group]) -> Iterator[str]:
+    groups = {value: group for value, group in groups.items() if group.scored}
     if len(groups) < 2:
         return
     yield f"## By {axis}"
@@ -173,14 +181,22 @@ def _share(value: float | None) -> str:
 
 
 def error_page(records: Iterable[Record]) -> Iterator[str]:
-    """The failures and the questions that could not be scored, a section each."""
+    """A section a failure, then what could not be scored, by reason."""
+    unscored: dict[tuple[str, str], list[str]] = defaultdict(list)
     yield "# Failures\n"
     for record in records:
         if record["failure"]:
             yield from _failure(record, record["failure"])
+        elif record["status"] in UNSCORED:
+            unscored[record["status"], record["error"]].append(record["id"])
         elif not record["scores"].get("ex"):
             yield f"\n## {_line(record['id'])} ({_line(record['db'])}): {record['status']}\n\n"
             yield f"{_line(record['question'])}\n\n{_line(record['error'])}\n"
+    if unscored:
+        yield "\n# Not scored\n\n"
+        for (status, error), ids in unscored.items():
+            shown = ", ".join(map(_line, ids[:_IDS])) + (", …" if len(ids) > _IDS else "")
+            yield f"- {len(ids)} {status}: {_line(error)} (ids {shown})\n"
 
 
 def _failure(record: Record, failure: Failure) -> Iterator[str]:

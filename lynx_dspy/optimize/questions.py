@@ -51,7 +51,7 @@ def from_dataset(
 
 
 def from_examples(examples: Sequence[dspy.Example]) -> Questions:
-    """Questions that were made in Python. Raises `BadInput` if there is none, or two of one id."""
+    """Questions that were made in Python. Raises `BadInput` if there is none."""
     digest = hashlib.sha256()
     for one in examples:
         fields = (one.id, one.question, one.db, *one.gold_sql, *one.gold_csv)
@@ -71,15 +71,26 @@ def read_ids(path: str | Path) -> list[str]:
     return ids
 
 
+def _unique(examples: Sequence[dspy.Example]) -> list[dspy.Example]:
+    """The examples with an id each: `137` for the first, `137#2` for the second that has it.
+
+    BIRD Mini-Dev of 2024 uses the id 137 twice.
+    """
+    seen: Counter[str] = Counter()
+    unique = []
+    for one in examples:
+        seen[one.id] += 1
+        unique.append(one if seen[one.id] == 1 else one.copy(id=f"{one.id}#{seen[one.id]}"))
+    return unique
+
+
 def _chosen(
     examples: Sequence[dspy.Example], limit: int | None, ids: Collection[str] | None
 ) -> tuple[dspy.Example, ...]:
-    counts = Counter(one.id for one in examples)
-    twice = [id for id, n in counts.items() if n > 1]
-    if twice:
-        raise BadInput(f"The id {twice[0]!r} is used {counts[twice[0]]} times; make ids unique.")
+    examples = _unique(examples)
     if ids is not None:
-        unknown = [id for id in ids if id not in counts]
+        known = {one.id for one in examples}
+        unknown = [id for id in ids if id not in known]
         if unknown:
             raise BadInput(
                 f"{len(unknown)} of {len(ids)} ids are not in the split, the first is "

@@ -87,7 +87,7 @@ def run(
     """
     watch = watch or (lambda progress: None)
     path = out / PREDICTIONS
-    with journal.Journal(path) as book:
+    with journal.Journal(path, durable=config["kind"] == "eval") as book:
         progress, done, faults = _standing(path, examples)
         watch(progress)
         todo = [one for one in examples if one.id not in done]
