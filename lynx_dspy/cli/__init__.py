@@ -16,6 +16,8 @@ _COMMANDS = {
     "ask": ("ask", "Answer a question over a database."),
     "schema": ("schema", "Show what the program would see of a database."),
     "report": ("report", "The paper's tables and figures from finished runs."),
+    "eval": ("eval", "Run the program over a dataset and score it; resumes by itself."),
+    "score": ("score", "Score predictions in an official format; no model is asked."),
     "model": ("model", "Pull, list and find the embedded models."),
     "doctor": ("doctor", "Say what is installed, what would run, and what is missing."),
     "sample": ("sample", "Build the sample warehouse and name its documents."),
