@@ -1,10 +1,11 @@
 """A dataset of counts with known answers, a scripted model for it, and a run of both.
 
-As a script, `python counting.py FOLDER OUT WORKERS`, it is what the tests kill and start again.
+As a script, `python counting.py FOLDER`, it is what the tests kill and start again.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 import sys
@@ -23,12 +24,12 @@ Say = Callable[[int], str | Exception]
 
 
 def build(folder: Path) -> Path:
-    """A database whose table `numbers` holds 1 to 9."""
+    """A database whose table `numbers` holds 0 to 9."""
     path = folder / "numbers.sqlite"
     if not path.exists():
         with sqlite3.connect(path) as connection:
             connection.execute("CREATE TABLE numbers (n INTEGER PRIMARY KEY)")
-            connection.executemany("INSERT INTO numbers VALUES (?)", [(n,) for n in range(1, 10)])
+            connection.executemany("INSERT INTO numbers VALUES (?)", [(n,) for n in range(10)])
         connection.close()
     return path
 
@@ -98,9 +99,28 @@ def program(**changes: Any) -> lynx.Lynx:
 
 
 def main() -> None:
-    folder, out, workers = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
-    engine = CountingEngine(seconds=0.01, log=folder / f"{out.name}.log")
-    lynx.evaluate(program(), questions(folder, 40), lm=model(engine), out=out, workers=workers)
+    """Run for each line "OUT WORKERS" on stdin, in a fork: its id, and its status when it ends.
+
+    One process imports for all: what is killed and started again is the run.
+    """
+    folder = Path(sys.argv[1])
+    lynx.evaluate(program(), questions(folder, 1), lm=model(CountingEngine()))
+    for line in sys.stdin:
+        out, workers = line.split()
+        child = os.fork()
+        if not child:
+            engine = CountingEngine(seconds=0.01, log=folder / f"{out}.log")
+            examples = questions(folder, 40)
+            lm = model(engine)
+            lynx.evaluate(program(), examples, lm=lm, out=folder / out, workers=int(workers))
+            os._exit(0)
+        tell(child)
+        tell(os.waitpid(child, 0)[1])
+
+
+def tell(number: int) -> None:
+    sys.stdout.write(f"{number}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":
