@@ -143,13 +143,20 @@ def _candidates(state: _State, schema: Schema) -> Iterator[_State]:
     if state.tree is None or state.badness == (0, 0):
         return
     places = {id(node): place for place, node in enumerate(state.tree.walk())}
+    ties = tautologies(state.tree)
     for problem in state.problems:
         for fix in FIXES.get(problem.kind, ()):
             tree = state.tree.copy()
             note = fix(_moved(problem, tree, places, schema), schema)
             code = written(tree, schema.dialect) if note else ""
-            if note and code:
+            if note and code and tautologies(tree) <= ties:
                 yield _state(code, schema, changes=(*state.changes, note))
+
+
+def tautologies(tree: exp.Expr) -> int:
+    """Comparisons of a column with itself: what is left of a join condition that a fix destroyed."""
+    pairs = (node for node in tree.find_all(exp.EQ) if isinstance(node.this, exp.Column))
+    return sum(node.this == node.expression for node in pairs)
 
 
 def _moved(problem: Problem, tree: exp.Expr, places: dict[int, int], schema: Schema) -> Problem:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from lynx_dspy.engines.mend import Mend, mend
 from lynx_dspy.engines.static import check, has_errors
+from lynx_dspy.values import Column, Schema, Table
 
 _spec = importlib.util.spec_from_file_location("shop", Path(__file__).with_name("shop.py"))
 assert _spec and _spec.loader
@@ -178,3 +179,15 @@ def test_any_text_can_be_mended_once(code: str) -> None:
     assert mend(once.code, kit.shop()).code == once.code
     if once.code == code:
         assert once.changes == ()
+
+
+def test_a_join_condition_never_becomes_a_comparison_with_itself() -> None:
+    schema = Schema(
+        "sqlite",
+        (
+            Table("fare", (Column("fare_id", "INTEGER"), Column("cost", "INTEGER"))),
+            Table("flight", (Column("flight_id", "INTEGER"), Column("airline", "TEXT"))),
+        ),
+    )
+    code = "SELECT f.cost FROM fare AS f JOIN flight AS g ON f.flight_id = g.flight_id"
+    assert "g.flight_id = g.flight_id" not in mend(code, schema).code
