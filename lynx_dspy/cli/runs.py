@@ -49,9 +49,10 @@ class Bar:
 
     def watch(self, progress: Progress) -> None:
         """Show how far the run is."""
-        self._bar.update(
-            self._task, completed=progress.done, total=progress.total, description=line(progress)
-        )
+        if progress.asked:
+            self._bar.update(self._task, completed=progress.done, description=line(progress))
+        else:  # what an earlier run did says nothing of this one's speed
+            self._bar.reset(self._task, completed=progress.done, total=progress.total)
         if self._console.is_terminal:
             return
         now = time.monotonic()

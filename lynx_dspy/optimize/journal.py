@@ -22,8 +22,8 @@ class Journal:
     """JSON objects with an `id`, one a line; the last line of an id counts.
 
     Opening it cuts off a torn last line and keeps other processes out. Without `durable` lines may
-    be lost with the power, though not with the process: for what is cheap to make again. Raises `BadInput` where it
-    cannot be opened, or another process writes to it.
+    be lost with the power, though not with the process: for what is cheap to make again. Raises
+    `BadInput` where it cannot be opened, or another process writes to it.
     """
 
     def __init__(self, path: Path, durable: bool = True) -> None:

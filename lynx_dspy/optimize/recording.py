@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lynx_dspy.answers import cell
-from lynx_dspy.errors import BadInput
 from lynx_dspy.metrics.feedback import feedback
 from lynx_dspy.metrics.linking import Linking, linking
 from lynx_dspy.optimize.asking import Reply
@@ -27,6 +27,8 @@ from lynx_dspy.values import Attempt, Link, Outcome, Schema, Status
 
 if TYPE_CHECKING:
     import dspy
+
+Made = TypeVar("Made")
 
 _CLIP_ROWS = 5
 _CLIP_COLUMNS = 12
@@ -170,10 +172,8 @@ def linked(
     """Names in a program (or given) beside those of the gold that they fit best."""
     found: list[Linking] = []
     for gold in golds:
-        try:
-            found.append(linking(gold, names, schema))
-        except BadInput:
-            continue
+        shares = _by_the_way(partial(linking, gold, names, schema))
+        found += [shares] if shares is not None else []
     if not found:
         return None
     best = max(found, key=lambda shares: sum(astuple(shares)))
@@ -261,10 +261,19 @@ def _kind(gold: Outcome, predicted: Outcome) -> str:
 def _difference(gold_code: str, code: str, schema: Schema | None) -> str:
     if schema is None or not gold_code or not code.strip():
         return ""
+    return _by_the_way(partial(feedback, gold_code, code, schema)) or ""
+
+
+def _by_the_way(work: Callable[[], Made]) -> Made | None:
+    """What `work` gives, None if it fails.
+
+    Names and differences are by-products, read from whatever text a model wrote; a parser that
+    stumbles over it must not end a run of thousands of questions, again at every resume.
+    """
     try:
-        return feedback(gold_code, code, schema)
-    except BadInput:
-        return ""
+        return work()
+    except Exception:  # noqa: BLE001 - the reason stands above
+        return None
 
 
 def _clip(outcome: Outcome) -> Clip:

@@ -242,10 +242,11 @@ class Change:
 class Report:
     """`report.json`. Shares are over scored questions unless a field says otherwise.
 
-    `executable` is the share of programs that run; `extraction` the share of the model's replies
-    that held a program (None for `lynx score`); `by[axis][value]` splits by difficulty, dialect,
-    db; `ex_by_round[r]` is EX if the loop had been stopped after r repairs; `any_right` the share
-    of questions of which some attempt was right.
+    `executable` is the share of programs that run; `failures` counts wrong answers by the failure
+    class of what does not run, else by `Failure.kind`; `extraction` is the share of the model's
+    replies that held a program (None for `lynx score`); `by[axis][value]` splits by difficulty,
+    dialect, db; `ex_by_round[r]` is EX if the loop had been stopped after r repairs; `any_right`
+    the share of questions of which some attempt was right.
     """
 
     dataset: str

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -33,10 +33,11 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is: questions in all and done, EX so far, tokens of this session."""
+    """How far a run is: questions in all, done, asked by this call; EX and tokens so far."""
 
     total: int
     done: int = 0
+    asked: int = 0
     scored: int = 0
     right: int = 0
     unavailable: int = 0
@@ -52,6 +53,7 @@ class Progress:
         return Progress(
             total=self.total,
             done=self.done + 1,
+            asked=self.asked + 1,
             scored=self.scored + bool(record["scores"]),
             right=self.right + (record["scores"].get("ex") == 1.0),
             unavailable=self.unavailable + (record["status"] == UNAVAILABLE),
@@ -202,4 +204,4 @@ def _standing(
             done.add(record["id"])
             if record["id"] in asked:
                 progress = progress.plus(record)
-    return progress, done, faults
+    return replace(progress, asked=0), done, faults

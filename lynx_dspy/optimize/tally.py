@@ -163,7 +163,7 @@ class _Tally:
         self.linking.add(record["linking"])
         self.linked.add(record["linked"])
         if record["failure"]:
-            self.failures[record["failure"]["kind"]] += 1
+            self.failures[record["failure_class"] or record["failure"]["kind"]] += 1
         elif not record["scores"]["ex"]:
             self.failures[record["status"]] += 1
         if record["attempts"]:

@@ -302,3 +302,21 @@ def test_earlier_tries_are_billed_once() -> None:
             "cut": 2,
         }
     ]
+
+
+def test_odd_text_of_a_model_is_judged_like_any_other(counting: ModuleType, tmp_path: Path) -> None:
+    odd = [
+        "SELECT COUNT(*) FROM numbers GROUP BY",
+        "SELECT " + "(" * 2_000 + "1" + ")" * 2_000,
+        "SELECT '\ud800' FROM numbers",
+        "SELECT 1e999, x'00ff', NULL",
+    ]
+
+    class Odd(dspy.Module):  # type: ignore[misc]
+        def forward(self, question: str, **inputs: Any) -> dspy.Prediction:
+            return dspy.Prediction(code=odd[int(question.split()[-2].strip(","))])
+
+    lm = counting.model(counting.CountingEngine())
+    report = lynx.evaluate(Odd(), counting.questions(tmp_path, 4), lm=lm, out=tmp_path / "run")
+    assert (report.n, report.scores["ex"].value) == (4, 0.0)
+    assert set(report.failures) <= {"syntax", "semantic", "columns", "values", "blocked", "error"}
