@@ -116,24 +116,25 @@ def ask(
     gate stops the run.
     """
     earlier: list[Call] = []
-    for number in range(patience.retries + 1):
+    retried = 0
+    while True:
         gate.pass_through()
         attempt, started = _Try(), time.perf_counter()
         try:
             answer = _within(deadline, program, inputs, attempt, gate)
         except (ModelError, of.LMError) as error:
             earlier += attempt.ledger.calls
-            wait = _wait(error, number, patience)
+            wait = _wait(error, retried, patience)
             if wait is None:
                 return _refused(error, time.perf_counter() - started, earlier)
             gate.shut(wait)
+            retried += 1
             continue
         seconds = time.perf_counter() - started
         stages = stage_uses(attempt.ledger.calls, earlier)
         if isinstance(answer, _Failure):
             return Reply(None, seconds, stages, answer.status, answer.error)
         return Reply(answer, seconds, stages)
-    raise AssertionError("the last try returns")  # pragma: no cover
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +191,7 @@ def _answer(
         return _Failure(Status.ERROR, redact(f"{type(error).__name__}: {error}"))
 
 
-def _wait(error: Exception, number: int, patience: Patience) -> float | None:
+def _wait(error: Exception, retried: int, patience: Patience) -> float | None:
     """Seconds to wait before the next try, None if there is to be none.
 
     Raises `ModelError` where waiting cannot help.
@@ -198,12 +199,12 @@ def _wait(error: Exception, number: int, patience: Patience) -> float | None:
     cause = error if isinstance(error, of.LMError) else error.__cause__
     if not isinstance(cause, of.LMError) or isinstance(cause, _HOPELESS):
         raise error if isinstance(error, ModelError) else ModelError(explain(error))
-    if number == patience.retries or not of.is_retryable_lm_error(cause):
+    if retried == patience.retries or not of.is_retryable_lm_error(cause):
         return None
     asked_for: float | None = cause.retry_after
     if asked_for is not None:
         return asked_for if asked_for <= patience.longest_wait else None
-    backoff = patience.first_wait * 2**number * random.uniform(0.75, 1.25)
+    backoff = patience.first_wait * 2**retried * random.uniform(0.75, 1.25)
     return float(min(backoff, patience.longest_wait))
 
 

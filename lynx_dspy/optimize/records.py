@@ -76,7 +76,10 @@ class RunConfig(TypedDict):
 
 
 class StageUse(TypedDict):
-    """What one stage cost in one round. `cut` counts replies that ended at the token limit."""
+    """What one stage cost in one round. `cut` counts replies that ended at the token limit.
+
+    A repair belongs to the round of the program that it repairs, as in the ledger.
+    """
 
     stage: str
     round: int

@@ -19,7 +19,7 @@ from lynx_dspy import config as configs
 from lynx_dspy.config import LynxConfig
 from lynx_dspy.datasets.hashing import files_hash
 from lynx_dspy.errors import BadInput
-from lynx_dspy.lm import describe
+from lynx_dspy.lm import describe, redact
 from lynx_dspy.optimize.journal import write_whole
 from lynx_dspy.optimize.questions import Questions
 from lynx_dspy.optimize.records import FORMAT, REPORT, RUN, RunConfig, read_run
@@ -59,7 +59,7 @@ def describe_run(
         predictions_hash=predictions_hash,
         version=lynx_dspy.__version__,
         code=code_hash(),
-        command=" ".join(Path(a).name if i == 0 else a for i, a in enumerate(sys.argv)),
+        command=redact(" ".join([Path(sys.argv[0]).name, *sys.argv[1:]])),
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         machine=f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, "
         f"{os.cpu_count()} cores",

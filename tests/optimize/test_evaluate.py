@@ -13,6 +13,7 @@ import dspy
 import pytest
 
 import lynx_dspy as lynx
+from lynx_dspy import datasets
 from lynx_dspy.errors import BadInput, ModelError
 from lynx_dspy.optimize import asking
 from lynx_dspy.optimize.asking import Patience
@@ -320,3 +321,47 @@ def test_odd_text_of_a_model_is_judged_like_any_other(counting: ModuleType, tmp_
     report = lynx.evaluate(Odd(), counting.questions(tmp_path, 4), lm=lm, out=tmp_path / "run")
     assert (report.n, report.scores["ex"].value) == (4, 0.0)
     assert set(report.failures) <= {"syntax", "semantic", "columns", "values", "blocked", "error"}
+
+
+class Nosy(dspy.Module):  # type: ignore[misc]
+    """Keeps what it is given and answers nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: list[dict[str, Any]] = []
+
+    def forward(self, **inputs: Any) -> dspy.Prediction:
+        schema = inputs["database"].introspect()
+        self.given.append(inputs | {"schema": schema})
+        return dspy.Prediction(code="")
+
+
+def test_documents_of_the_question_are_handed_over(counting: ModuleType, tmp_path: Path) -> None:
+    for name in ("a.md", "b.txt"):
+        (tmp_path / name).write_text(f"# Title\nWhat {name} says.\n")
+    paths = [tmp_path / "a.md", tmp_path / "b.txt"]
+    plain, documented = counting.questions(tmp_path, 2)
+    documented = documented.copy(documents=tuple(map(str, paths)), evidence="a hint")
+    lost = documented.copy(id="lost", documents=(str(tmp_path / "none.md"),))
+    nosy, lm = Nosy(), counting.model(counting.CountingEngine())
+    report = lynx.evaluate(nosy, [plain, documented, lost], lm=lm)
+    first, second = nosy.given
+    assert first["documents"] is None
+    assert {p.source for p in second["documents"].passages} == {"a.md", "b.txt"}
+    assert second["evidence"] == "a hint"
+    assert set(first) == {"question", "database", "documents", "evidence", "schema"}
+    assert report.unscored["unavailable"] == 1
+
+
+SQL_EVAL = Path(__file__).parents[2] / "../shared/data/sql_eval"
+
+
+@pytest.mark.skipif(not SQL_EVAL.is_dir(), reason="sql_eval is not here")
+def test_descriptions_of_the_benchmark_reach_the_program(counting: ModuleType) -> None:
+    nosy, lm = Nosy(), counting.model(counting.CountingEngine())
+    report = lynx.evaluate(nosy, "sql_eval", data=SQL_EVAL, limit=2, lm=lm)
+    assert (report.dataset, report.split, report.n) == ("sql_eval", "val", 2)
+    texts = datasets.describe("sql_eval", SQL_EVAL, nosy.given[0]["database"].name)
+    shown = {c.description for t in nosy.given[0]["schema"].tables for c in t.columns} - {""}
+    assert shown == {" ".join(text.split()) for table in texts.values() for text in table.values()}
+    assert shown
