@@ -15,8 +15,9 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import dspy
 from dspy.utils import exceptions as of
 
 from lynx_dspy.errors import DatabaseError, LynxError, ModelError
@@ -25,9 +26,6 @@ from lynx_dspy.lm.ledger import Call, Ledger
 from lynx_dspy.optimize.records import UNAVAILABLE, StageUse
 from lynx_dspy.progress import listen
 from lynx_dspy.values import Status
-
-if TYPE_CHECKING:
-    import dspy
 
 _LINGER_SECONDS = 60.0
 """How long a question past its deadline may go on with its present call before it is left alone."""
@@ -39,7 +37,7 @@ _HOPELESS = (
     of.LMUnsupportedModelError,
 )
 
-Program = Callable[..., "dspy.Prediction"]
+Program = Callable[..., dspy.Prediction]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +176,7 @@ def _answer(
 
     try:
         with attempt.ledger.recording(), listen(stop_if_unwanted):
-            return program(**inputs)
+            answer = program(**inputs)
     except of.ContextWindowExceededError as error:
         return _Failure(Status.ERROR, explain(error))
     except (ModelError, of.LMError, Stopped):
@@ -189,6 +187,9 @@ def _answer(
         return _Failure(Status.ERROR, str(error))
     except Exception as error:  # noqa: BLE001 - any program may be evaluated; one question fails
         return _Failure(Status.ERROR, redact(f"{type(error).__name__}: {error}"))
+    if not isinstance(answer, dspy.Prediction):
+        return _Failure(Status.ERROR, f"the program gave {type(answer).__name__}, no Prediction")
+    return answer
 
 
 def _wait(error: Exception, retried: int, patience: Patience) -> float | None:

@@ -259,7 +259,7 @@ def _questions(
         return dataset
     if isinstance(dataset, str):
         return from_dataset(dataset, data, split, limit=limit, ids=ids)
-    return from_examples(dataset[:limit])
+    return from_examples(dataset, limit=limit, ids=ids)
 
 
 def _leases(example: dspy.Example, databases: Databases, stack: ExitStack) -> list[Lease]:

@@ -39,6 +39,8 @@ class Journal:
             self._stream.close()
             raise BadInput(f"{path} is being written by another run. Wait, or stop it.") from None
         mend(self._stream)
+        if durable:
+            _sync_name(path)
 
     def append(self, value: Mapping[str, Any]) -> None:
         """Write one line; when this returns, it survives the end of the process."""
@@ -128,6 +130,16 @@ def _lock(stream: BinaryIO) -> None:
         import fcntl
 
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _sync_name(path: Path) -> None:
+    """Make sure that the file's name survives a loss of power too, not its content alone."""
+    if sys.platform != "win32":
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def _parsed(path: Path, line: bytes) -> Line:

@@ -50,13 +50,21 @@ def from_dataset(
     )
 
 
-def from_examples(examples: Sequence[dspy.Example]) -> Questions:
-    """Questions that were made in Python. Raises `BadInput` if there is none."""
+def from_examples(
+    examples: Sequence[dspy.Example],
+    *,
+    limit: int | None = None,
+    ids: Collection[str] | None = None,
+) -> Questions:
+    """Questions that were made in Python, chosen as in `from_dataset`.
+
+    Raises `BadInput` if there is none, or for unknown ids.
+    """
     digest = hashlib.sha256()
     for one in examples:
         fields = (one.id, one.question, one.db, *one.gold_sql, *one.gold_csv)
         digest.update("\0".join(fields).encode("utf-8", errors="replace"))
-    return Questions("", "", digest.hexdigest()[:_DIGITS], _chosen(examples, None, None))
+    return Questions("", "", digest.hexdigest()[:_DIGITS], _chosen(examples, limit, ids))
 
 
 def read_ids(path: str | Path) -> list[str]:

@@ -331,6 +331,17 @@ class Run:
 def read_run(folder: str | Path) -> Run:
     """The run in `folder`. Raises `BadInput` if there is none, or one of another format."""
     folder = Path(folder)
+    config = read_config(folder)
+    report = folder / REPORT
+    try:
+        found = Report.from_json(_read_object(report)) if report.is_file() else None
+    except (TypeError, KeyError) as error:
+        raise BadInput(f"{report} is not a report of this version ({error}).") from None
+    return Run(folder, config, found)
+
+
+def read_config(folder: Path) -> RunConfig:
+    """The configuration of the run in `folder`. Raises as `read_run`."""
     if not (folder / RUN).is_file():
         raise BadInput(f"No run in {folder}: it holds no {RUN}. Name an --out folder of lynx eval.")
     config = cast(RunConfig, _read_object(folder / RUN))
@@ -339,12 +350,7 @@ def read_run(folder: str | Path) -> Run:
             f"{folder / RUN} has format {config.get('format')}, this version reads {FORMAT}. "
             "Run it again into another folder."
         )
-    report = folder / REPORT
-    try:
-        found = Report.from_json(_read_object(report)) if report.is_file() else None
-    except (TypeError, KeyError) as error:
-        raise BadInput(f"{report} is not a report of this version ({error}).") from None
-    return Run(folder, config, found)
+    return config
 
 
 def _read_object(path: Path) -> dict[str, Any]:

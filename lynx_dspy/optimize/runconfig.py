@@ -22,7 +22,14 @@ from lynx_dspy.errors import BadInput
 from lynx_dspy.lm import describe, redact
 from lynx_dspy.optimize.journal import write_whole
 from lynx_dspy.optimize.questions import Questions
-from lynx_dspy.optimize.records import FORMAT, REPORT, RUN, RunConfig, read_run
+from lynx_dspy.optimize.records import (
+    FORMAT,
+    PREDICTIONS,
+    REPORT,
+    RUN,
+    RunConfig,
+    read_config,
+)
 
 _INFORMATION = ("command", "started", "machine")
 """Fields that may differ between the parts of one run."""
@@ -77,10 +84,11 @@ def settle(out: Path, config: RunConfig) -> RunConfig:
         reason = "it is a file" if out.is_file() else error.strerror
         raise BadInput(f"Cannot write to {out}: {reason}. Name a folder for --out.") from None
     if not (out / RUN).is_file():
+        if (out / PREDICTIONS).exists():
+            raise BadInput(f"{out} holds {PREDICTIONS} but no {RUN}. Use another --out.")
         write_whole(out / RUN, json.dumps(config, indent=1, ensure_ascii=False) + "\n")
         return config
-    (out / REPORT).unlink(missing_ok=True)
-    before = read_run(out).config
+    before = read_config(out)
     # Compared as JSON gives them back: tuples have become lists.
     now = cast(RunConfig, json.loads(json.dumps(config)))
     for name, value in now.items():
@@ -89,6 +97,7 @@ def settle(out: Path, config: RunConfig) -> RunConfig:
                 f"{out} holds a run whose {name} differs ({_differing(before.get(name), value)}). "
                 "Use another --out, or delete it."
             )
+    (out / REPORT).unlink(missing_ok=True)
     return before
 
 

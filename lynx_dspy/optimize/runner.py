@@ -128,7 +128,10 @@ def each(
     thread, in order.
     """
     if workers == 1:
-        yield from map(work, items)
+        try:
+            yield from map(work, items)
+        finally:
+            gate.stopped.set()
         return
     made: queue.Queue[tuple[Made | None, BaseException | None]] = queue.Queue(workers)
     waiting = iter(items)

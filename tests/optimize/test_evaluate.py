@@ -365,3 +365,23 @@ def test_descriptions_of_the_benchmark_reach_the_program(counting: ModuleType) -
     shown = {c.description for t in nosy.given[0]["schema"].tables for c in t.columns} - {""}
     assert shown == {" ".join(text.split()) for table in texts.values() for text in table.values()}
     assert shown
+
+
+def test_a_refused_call_leaves_the_finished_run_whole(counting: ModuleType, tmp_path: Path) -> None:
+    lm, out = counting.model(counting.CountingEngine()), tmp_path / "run"
+    examples = counting.questions(tmp_path, 2)
+    lynx.evaluate(counting.program(), examples, lm=lm, out=out)
+    with pytest.raises(BadInput):
+        lynx.evaluate(counting.program(), examples, lm=lm, out=out, deadline=3)
+    assert read_run(out).report
+    (out / "run.json").unlink()
+    with pytest.raises(BadInput, match=r"holds predictions\.jsonl but no run\.json"):
+        lynx.evaluate(counting.program(), examples, lm=lm, out=out)
+
+
+def test_a_run_may_grow(counting: ModuleType, tmp_path: Path) -> None:
+    lm, out = counting.model(counting.CountingEngine()), tmp_path / "run"
+    examples = counting.questions(tmp_path, 6)
+    assert lynx.evaluate(counting.program(), examples, lm=lm, out=out, limit=2).n == 2
+    assert lynx.evaluate(counting.program(), examples, lm=lm, out=out, ids=["q4"]).n == 3
+    assert lynx.evaluate(counting.program(), examples, lm=lm, out=out).n == 6
