@@ -82,6 +82,9 @@ class LynxConfig:
     stagnation_rounds: int = 3
     """Repairs in a row without progress after which the loop gives up (III-B)."""
 
+    retry_temperature: float = 0.7
+    """Temperature of a repair after one that changed nothing."""
+
     verify_rounds: int = 1
     """Corrections that a rubber-duck mismatch may ask for (III-C)."""
 

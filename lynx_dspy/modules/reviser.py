@@ -35,7 +35,11 @@ class Reviser(dspy.Module):
     def forward(
         self, question: str, draft: Draft, attempt: Attempt, criticism: Criticism
     ) -> dspy.Prediction:
-        """A prediction with `code` and `analysis`; `code` is empty when no reply could be read."""
+        """A prediction with `code` and `analysis`; `code` is empty when no reply could be read.
+
+        After a repair that changed nothing the model is asked at a temperature: at 0 it would give
+        the same program again.
+        """
         failure_class = attempt.failure_class or FailureClass.SEMANTIC
         return self.repair(
             dialect=draft.schema.dialect,
@@ -44,7 +48,14 @@ class Reviser(dspy.Module):
             program=attempt.code,
             failure=failure_text(attempt),
             suggestion=criticism.suggestion,
+            config=_decoding(criticism),
         )
+
+
+def _decoding(criticism: Criticism) -> dict[str, float]:
+    stagnant = criticism.memory.stagnant
+    temperature = config.current().retry_temperature
+    return {"temperature": temperature, "rollout_id": stagnant} if stagnant else {}
 
 
 def _syntax(draft: Draft, attempt: Attempt) -> str:

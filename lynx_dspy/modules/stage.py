@@ -43,9 +43,10 @@ class Stage(dspy.Predict):
         for rollout in range(settings.parse_retries + 1):
             decoding = {"max_tokens": settings.stage_max_tokens, **overrides}
             if rollout:
-                decoding |= {"rollout_id": rollout, "temperature": 0.7}
+                again = settings.retry_temperature
+                decoding |= {"rollout_id": -rollout, "temperature": again}
             try:
-                return super().forward(**inputs, signature=signature, config=decoding)
+                return super().forward(**inputs, signature=signature, config=_seeded(decoding))
             except (AdapterParseError, ContextWindowExceededError):
                 continue
         return self._empty()
@@ -67,3 +68,12 @@ class Stage(dspy.Predict):
             for name, info in self.signature.output_fields.items()
         }
         return dspy.Prediction(**blank, parse_failed=True)
+
+
+def _seeded(decoding: dict[str, Any]) -> dict[str, Any]:
+    """A rollout as a seed where the engine takes one: the same rollout gives the same reply."""
+    rollout = decoding.get("rollout_id")
+    engine = getattr(dspy.settings.lm, "engine", None)
+    if rollout is None or "seed" not in getattr(engine, "supported_params", ()):
+        return decoding
+    return {**decoding, "seed": rollout % 2**31}
