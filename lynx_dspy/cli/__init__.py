@@ -5,11 +5,15 @@ Exit codes: 0 done; 1 ran, and the answer is a failure; 2 the call cannot be car
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from importlib import import_module
+from io import TextIOWrapper
 
 import click
 
+from lynx_dspy.cli.plain import one_line
 from lynx_dspy.errors import LynxError, UnknownName
 
 _COMMANDS = {
@@ -50,6 +54,8 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code. Every error is one line on stderr."""
+    _write_anything()
+    stdout = sys.stdout
     try:
         code = cli.main(arguments, prog_name="lynx", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -60,17 +66,41 @@ def main(arguments: list[str] | None = None) -> int:
     except LynxError as error:
         return _say(str(error))
     except (KeyboardInterrupt, click.Abort):
-        click.echo("lynx: interrupted", err=True)
+        _say("interrupted")
         return 130
-    except BrokenPipeError:
-        sys.stderr.close()
+    except SystemExit:
+        if sys.stdout is stdout:
+            raise
+        _drop_output()  # click swaps stdout and exits when a pipe's reader has left, such as `head`
         return 0
+    except OSError as error:
+        _drop_output()
+        return _say(_refusal(error))
     return code if isinstance(code, int) else 0
 
 
+def _write_anything() -> None:
+    """Names of files may be no text at all, and a terminal may take ASCII only."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """Python would try once more at its end to write what could not be written."""
+    with suppress(OSError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _say(line: str) -> int:
-    click.echo(f"lynx: {' '.join(line.split())}", err=True)
+    with suppress(OSError):
+        click.echo(f"lynx: {one_line(line)}", err=True)
     return 2
+
+
+def _refusal(error: OSError) -> str:
+    place = f": {error.filename}" if error.filename else ""
+    return f"The system refuses: {error.strerror or error}{place}."
 
 
 def _usage_line(error: click.ClickException) -> str:

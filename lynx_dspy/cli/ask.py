@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 
@@ -31,6 +29,7 @@ def command(
 
     from lynx_dspy.ablations import ablate
     from lynx_dspy.answers import to_json
+    from lynx_dspy.cli.plain import echo_json
     from lynx_dspy.cli.show import Progress, show_answer
     from lynx_dspy.engines import connect
     from lynx_dspy.grounding.documents import Documents
@@ -46,7 +45,7 @@ def command(
             )
         record = to_json(answer, question, database, describe(model))
     if as_json:
-        click.echo(json.dumps(record, ensure_ascii=False))
+        echo_json(record)
     else:
         show_answer(answer, trace=trace)
     return 0 if answer.outcome.ran else 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from importlib import metadata
@@ -10,6 +9,7 @@ from typing import Any
 
 import click
 
+from lynx_dspy.cli.plain import echo_json
 from lynx_dspy.errors import LynxError
 
 _PACKAGES = (
@@ -30,7 +30,7 @@ def command(as_json: bool) -> int:
     """Say what is installed, which models would run and why, and what is missing."""
     record = examine()
     if as_json:
-        click.echo(json.dumps(record))
+        echo_json(record)
     else:
         for name, value in record.items():
             if isinstance(value, dict):

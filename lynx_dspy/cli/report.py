@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from lynx_dspy.cli.plain import visible
 from lynx_dspy.errors import BadInput, UnknownName
 from lynx_dspy.reporting import FIGURES, FORMATS, TABLES
 
@@ -56,7 +57,7 @@ def _table(runs: tuple[str, ...], name: str, format_: str | None, out: Path | No
     if out:
         _write(out, text.encode())
     else:
-        click.echo(text, nl=False)
+        click.echo(visible(text), nl=False)
 
 
 def _figure(runs: tuple[str, ...], name: str, out: Path | None) -> None:

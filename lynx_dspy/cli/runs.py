@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
+from lynx_dspy.cli.plain import echo_json, visible
+
 if TYPE_CHECKING:
     from lynx_dspy.optimize.records import Report
     from lynx_dspy.optimize.runner import Progress
@@ -72,14 +74,12 @@ def line(progress: Progress) -> str:
 
 def show_report(report: Report, out: str | None, as_json: bool) -> int:
     """Print the report to stdout; the exit code: 1 where nothing could be scored."""
-    import json
-
     from lynx_dspy.optimize.pages import report_page
 
     if as_json:
-        click.echo(json.dumps(report.to_json(), ensure_ascii=False))
+        echo_json(report.to_json())
     else:
-        click.echo(report_page(report).rstrip())
+        click.echo(visible(report_page(report)).rstrip())
         if out:
             click.echo(f"\nKept in {out}: report.json, report.md, errors.md, predictions.jsonl")
     return 0 if report.scored else 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 
@@ -14,6 +12,7 @@ import click
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(url: str, question: str, budget: int | None, as_json: bool) -> int:
     """Show the abstracted schema and how many tokens it takes before and after."""
+    from lynx_dspy.cli.plain import echo_json, one_line, visible
     from lynx_dspy.config import FULL
     from lynx_dspy.engines import connect
     from lynx_dspy.grounding.linking import link, tables_for
@@ -39,12 +38,12 @@ def command(url: str, question: str, budget: int | None, as_json: bool) -> int:
             "tokens_after": text.tokens,
             "left_out": list(text.left_out),
         }
-        click.echo(json.dumps(record, ensure_ascii=False))
+        echo_json(record)
         return 0
-    click.echo(text.text)
+    click.echo(visible(text.text))
     click.echo(
         f"\n{len(schema.tables)} tables; about {before:,} tokens raw, {text.tokens:,} as shown."
     )
     for line in text.left_out[:10]:
-        click.echo(f"left out: {line}")
+        click.echo(f"left out: {one_line(line)}")
     return 0

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lynx_dspy.answers import cell
+from lynx_dspy.cli.plain import one_line, visible
 from lynx_dspy.progress import listen
 from lynx_dspy.values import Attempt, Outcome, Status, UsageReport
 
@@ -33,11 +34,11 @@ class Progress:
         if self._console.is_terminal:
             status = self._stack.enter_context(self._console.status("starting…"))
             self._stack.enter_context(
-                listen(lambda stage, text: status.update(f"{stage}: {escape(_one_line(text))}…"))
+                listen(lambda stage, text: status.update(f"{stage}: {escape(one_line(text))}…"))
             )
         else:
             self._stack.enter_context(
-                listen(lambda stage, text: self._plain(f"{stage}: {_one_line(text)}"))
+                listen(lambda stage, text: self._plain(f"{stage}: {one_line(text)}"))
             )
         return self
 
@@ -70,6 +71,7 @@ def program_view(code: str, console: Console) -> RenderableType:
     """The program with syntax colours on a terminal."""
     if not code:
         return Text("(no program)")
+    code = visible(code)
     if not console.is_terminal:
         return Text(code)
     return Panel(Syntax(code, "sql", word_wrap=True, background_color="default"), expand=False)
@@ -78,8 +80,8 @@ def program_view(code: str, console: Console) -> RenderableType:
 def result_view(outcome: Outcome) -> RenderableType:
     """The result as a table of at most MAX_ROWS rows, or the reason why there is none."""
     if not outcome.ran:
-        return Text(f"{outcome.status}: {outcome.error}")
-    table = Table(*[escape(c) for c in outcome.columns])
+        return Text(f"{outcome.status}: {one_line(outcome.error)}")
+    table = Table(*[escape(one_line(c)) for c in outcome.columns])
     for row in outcome.rows[:MAX_ROWS]:
         table.add_row(*[escape(_clip(v)) for v in row])
     shown = min(outcome.row_count, MAX_ROWS)
@@ -94,9 +96,9 @@ def verdict_line(answer: dspy.Prediction) -> str:
     if not answer.outcome.ran:
         return "Not verified: the program does not run."
     if answer.verified:
-        return f"Verified: {_one_line(answer.explanation) or 'it does what was asked.'}"
+        return f"Verified: {one_line(answer.explanation) or 'it does what was asked.'}"
     if answer.mismatch:
-        return f"Not verified: {_one_line(answer.mismatch)}"
+        return f"Not verified: {one_line(answer.mismatch)}"
     if answer.outcome.status is Status.EMPTY:
         return "Not verified: the result is empty."
     return "Not verified: no verdict was asked of the model."
@@ -123,10 +125,10 @@ def show_trace(console: Console, answer: dspy.Prediction) -> None:
     for name in ("semantic", "structural", "syntax"):
         share = getattr(answer.knowledge, name)
         console.print(f"── knowledge: {name}", markup=False)
-        console.print(share or "(none)", markup=False, soft_wrap=True)
+        console.print(visible(share) or "(none)", markup=False, soft_wrap=True)
     for attempt in answer.attempts:
         for line in attempt_lines(attempt):
-            console.print(line, markup=False, soft_wrap=True)
+            console.print(visible(line), markup=False, soft_wrap=True)
 
 
 def attempt_lines(attempt: Attempt) -> list[str]:
@@ -141,11 +143,7 @@ def attempt_lines(attempt: Attempt) -> list[str]:
     return lines
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _clip(value: Any) -> str:
     plain = cell(value)
-    text = "NULL" if plain is None else _one_line(str(plain))
+    text = "NULL" if plain is None else one_line(str(plain)[: 2 * MAX_CELL])
     return text if len(text) <= MAX_CELL else text[: MAX_CELL - 1] + "…"

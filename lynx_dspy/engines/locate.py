@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from lynx_dspy.errors import DatabaseError, UnknownName
+from lynx_dspy.paths import expanded
 
 TABLE_ENDINGS = (".csv", ".tsv", ".parquet")
 DATABASE_ENDINGS = (".sqlite", ".sqlite3", ".db", ".duckdb", ".ddb")
@@ -49,7 +51,8 @@ def fingerprint(paths: Iterable[Path]) -> str:
             stat = path.stat()
         except OSError:
             continue
-        digest.update(f"{path.resolve()}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
+        digest.update(os.fsencode(path.resolve()))
+        digest.update(f"\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
     return digest.hexdigest()[:32]
 
 
@@ -59,11 +62,11 @@ def _split(url: str | Path, schemes: tuple[str, ...]) -> tuple[str, Path]:
         raise DatabaseError(f"No database at {text!r}. {_KNOWN}.")
     match = _URL.fullmatch(text)
     if isinstance(url, Path) or not match or _exists(Path(text)):
-        return "", Path(text).expanduser()
+        return "", expanded(text)
     scheme = match["scheme"].lower()
     if scheme not in schemes:
         raise UnknownName("database scheme", scheme, schemes)
-    return scheme, Path(match["rest"]).expanduser()
+    return scheme, expanded(match["rest"])
 
 
 def _exists(path: Path) -> bool:

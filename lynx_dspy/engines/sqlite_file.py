@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 from urllib.parse import quote
@@ -32,7 +33,7 @@ def open_file(path: Path) -> sqlite3.Connection:
 
 def _connect(path: Path, options: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        f"file:{quote(str(path))}?{options}",
+        f"file:{quote(os.fsencode(path))}?{options}",
         uri=True,
         timeout=_BUSY_SECONDS,
         check_same_thread=False,

@@ -44,8 +44,11 @@ class Documents:
     @classmethod
     def open(cls, path: str | Path, embedder: Choice = "default") -> Documents:
         """The documents at `path`, a folder or one file. Raises `BadInput` as these do."""
-        opener = cls.from_file if Path(path).is_file() else cls.from_folder
-        return opener(path, embedder)
+        try:
+            opener = cls.from_file if Path(path).is_file() else cls.from_folder
+            return opener(path, embedder)
+        except OSError as error:
+            raise BadInput(f"Cannot read documents at {str(path)!r}: {error.strerror}.") from error
 
     @classmethod
     def from_texts(

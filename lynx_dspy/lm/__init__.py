@@ -115,6 +115,8 @@ def _api(name: str, options: dict[str, Any]) -> dspy.LM:
         )
     if not options.get("api_key") and not options.get("api_base"):
         _require_key(provider, name)
+    # LiteLLM would fetch prices first: seconds of retries and warnings where that host is blocked.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     defaults: dict[str, Any] = {"num_retries": _API_RETRIES}
     if not _REASONING.match(name):
         defaults |= {"temperature": 0.0, "max_tokens": _API_MAX_TOKENS}

@@ -27,6 +27,7 @@ from dspy import lm15
 
 from lynx_dspy.errors import BadInput, ModelError, ModelMissing
 from lynx_dspy.lm import models
+from lynx_dspy.paths import expanded
 
 if TYPE_CHECKING:
     import xllamacpp
@@ -347,11 +348,14 @@ def response_of(request: lm15.Request, reply: Reply) -> lm15.Response:
 
 def checked_gguf(file: Path) -> Path:
     """The absolute path of a GGUF file. Raises `ModelError` for anything else."""
-    file = file.expanduser().resolve()
-    if not file.is_file():
-        raise ModelError(f"There is no model file {file}. Give a path to a .gguf file.")
-    with file.open("rb") as source:
-        magic = source.read(4)
+    try:
+        file = expanded(file).absolute()
+        if not file.is_file():
+            raise ModelError(f"There is no model file {file}. Give a path to a .gguf file.")
+        with file.open("rb") as source:
+            magic = source.read(4)
+    except OSError as error:
+        raise ModelError(f"Cannot read the model file {file}: {error.strerror}.") from error
     if magic != b"GGUF":
         raise ModelError(f"{file.name} is not a GGUF file: it begins with {magic!r}.")
     return file
@@ -400,6 +404,6 @@ def _count_from_env(name: str, default: int) -> int:
     text = os.environ.get(name, "")
     if not text:
         return default
-    if not text.isdigit() or int(text) < 1:
+    if not text.isdecimal() or int(text) < 1:
         raise BadInput(f"{name} is {text!r}; it must be a whole number above 0.")
     return int(text)

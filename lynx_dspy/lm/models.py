@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lynx_dspy.errors import DownloadError, UnknownName
+from lynx_dspy.paths import expanded
 
 Progress = Callable[[int, int, str], None]
 """Called with bytes done, bytes in all (0 if unknown) and what is being done."""
@@ -124,7 +125,7 @@ def home() -> Path:
     import platformdirs
 
     chosen = os.environ.get("LYNX_HOME")
-    return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("lynx"))
+    return expanded(chosen) if chosen else Path(platformdirs.user_cache_dir("lynx"))
 
 
 def find(name: str) -> Model:

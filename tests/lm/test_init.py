@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +155,13 @@ def test_the_room_can_be_called_however_it_is_met(bare: Path) -> None:
     for face in (room, met):
         with pytest.raises(ModelMissing):
             face("local")
+
+
+def test_naming_an_api_model_keeps_litellm_from_fetching_prices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "")
+    monkeypatch.delenv("LITELLM_LOCAL_MODEL_COST_MAP")
+    lm("openai/gpt-4o")
+    assert os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] == "True"
