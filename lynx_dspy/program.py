@@ -135,7 +135,8 @@ class Lynx(dspy.Module):
 
                 # Revise
                 report("reviser.repair", _repairing(round_ + 1, settings, attempts[-1]))
-                reply = self.reviser(request.question, request.draft, attempts[-1], criticism)
+                with at_round(round_ + 1):
+                    reply = self.reviser(request.question, request.draft, attempts[-1], criticism)
                 code, source = reply.code, "repair"
                 parse_failed = bool(reply.get("parse_failed"))
         return attempts, verdict, memory

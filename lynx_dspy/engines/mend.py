@@ -154,7 +154,7 @@ def _candidates(state: _State, schema: Schema) -> Iterator[_State]:
 
 
 def tautologies(tree: exp.Expr) -> int:
-    """Comparisons of a column with itself: what is left of a join condition that a fix destroyed."""
+    """Comparisons of a column with itself: what a fix left of a join condition."""
     pairs = (node for node in tree.find_all(exp.EQ) if isinstance(node.this, exp.Column))
     return sum(node.this == node.expression for node in pairs)
 

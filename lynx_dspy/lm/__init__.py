@@ -105,6 +105,8 @@ def _missing(name: str, command: str) -> Path:
 
 
 def _api(name: str, options: dict[str, Any]) -> dspy.LM:
+    # LiteLLM would fetch its price list at import, and wait for a network that may not be there.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     import dspy
 
     provider, slash, model = name.partition("/")

@@ -155,7 +155,8 @@ def _call_of(entry: Mapping[str, Any], seconds: float) -> Call:
     answers = _answers(entry.get("response"))
     billed = entry.get("usage") or {}
     prompt, completion = _tokens(billed)
-    cached = not billed and any(sum(_tokens(_field(a, "usage"))) for a in answers)
+    replayed = any(_field(a, "cache_hit") for a in answers)
+    cached = replayed or (not billed and any(sum(_tokens(_field(a, "usage"))) for a in answers))
     if cached:
         pairs = [_tokens(_field(answer, "usage")) for answer in answers]
         prompt, completion = (sum(column) for column in zip(*pairs, strict=True))

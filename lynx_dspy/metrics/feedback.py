@@ -107,7 +107,8 @@ def _parts(clause: str) -> Callable[[exp.Select], set[str]]:
             return {_text(c) for c in (whole.flatten() if isinstance(whole, exp.And) else [whole])}
         if isinstance(found, list):
             return {_text(item) for item in found}
-        return {_text(item) for item in found.expressions or [found.expression]}
+        items = found.expressions or [found.args.get("expression")]
+        return {_text(item) for item in items if item is not None}
 
     return parts
 

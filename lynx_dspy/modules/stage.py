@@ -46,9 +46,11 @@ class Stage(dspy.Predict):
                 again = settings.retry_temperature
                 decoding |= {"rollout_id": -rollout, "temperature": again}
             try:
-                return super().forward(**inputs, signature=signature, config=_seeded(decoding))
+                reply = super().forward(**inputs, signature=signature, config=_seeded(decoding))
             except (AdapterParseError, ContextWindowExceededError):
                 continue
+            if signature.output_fields.keys() <= set(reply.keys()):  # some servers choose nothing
+                return reply
         return self._empty()
 
     def _asked(self, inputs: dict[str, Any]) -> bool:

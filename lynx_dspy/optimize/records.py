@@ -78,7 +78,7 @@ class RunConfig(TypedDict):
 class StageUse(TypedDict):
     """What one stage cost in one round. `cut` counts replies that ended at the token limit.
 
-    A repair belongs to the round of the program that it repairs, as in the ledger.
+    A repair belongs to the round of the program that it writes, as in the ledger.
     """
 
     stage: str

@@ -7,13 +7,13 @@ import contextvars
 import threading
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import dspy
 import pytest
 from dspy import lm15
 
-from lynx_dspy.lm.ledger import Call, Ledger, at_round
+from lynx_dspy.lm.ledger import Call, Ledger, _call_of, at_round
 from lynx_dspy.values import Usage
 
 Answer = Callable[[lm15.Request], str]
@@ -171,3 +171,15 @@ def test_failed_calls_and_calls_outside_are_not_booked(lm: dspy.LM) -> None:
 def test_usage_of_a_call() -> None:
     call = Call("s", 0, 5, 2, cached=True, seconds=0.1, finish_reason="stop")
     assert call.usage == Usage(1, 5, 2, 0)
+
+
+def test_a_replayed_call_without_counts_is_not_billed() -> None:
+    class Replay:
+        usage: ClassVar[dict[str, int]] = {}
+        cache_hit = True
+
+    entry = {"response": Replay(), "usage": {}, "messages": [{"content": "how many rows"}]}
+    call = _call_of({**entry, "outputs": ["SELECT 1"]}, 0.0)
+    assert call.cached
+    assert call.prompt_tokens > 0
+    assert call.usage.billed_tokens == 0

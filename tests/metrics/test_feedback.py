@@ -45,3 +45,10 @@ def test_each_optimizer_gets_the_form_that_it_needs() -> None:
     told = metric(example, pred, None, "generator.formulate", None)
     assert isinstance(told, dspy.Prediction)
     assert (told.score, told.feedback) == (0.5, "try again")
+
+
+def test_a_clause_without_a_body_is_no_difference_to_trip_over() -> None:
+    schema = Schema("sqlite", (Table("t", (Column("a", "TEXT"),)),))
+    assert isinstance(
+        feedback("SELECT a FROM t GROUP BY a", "SELECT a FROM t GROUP BY", schema), str
+    )

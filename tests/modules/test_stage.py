@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import dspy
@@ -13,7 +14,7 @@ from lynx_dspy.modules.verifier import Compare
 INPUTS = {"dialect": "sqlite", "syntax": "", "grounding": "t(a)", "intent": "", "question": "a?"}
 
 
-def ask(lm: dspy.LM, settings: LynxConfig, **changed: Any) -> dspy.Prediction:
+def ask(lm: dspy.BaseLM, settings: LynxConfig, **changed: Any) -> dspy.Prediction:
     with config.using(settings), dspy.context(lm=lm, adapter=adapter_for(lm, "json")):
         return Formulate()(**INPUTS, **changed)
 
@@ -61,3 +62,15 @@ def test_empty_inputs_are_not_shown(scripted: Any) -> None:
     shown = engine.prompts["generator.formulate"][0].rpartition("Dialect: sqlite")[2]
     assert "Syntax:" not in shown
     assert "Grounding: t(a)" in shown
+
+
+class Silent(dspy.BaseLM):
+    """A server that answers, with no choice in its answer."""
+
+    def forward(self, prompt: Any = None, messages: Any = None, **options: Any) -> Any:
+        return SimpleNamespace(choices=[], usage={}, model="silent")
+
+
+def test_an_answer_without_a_choice_degrades_to_empty_fields() -> None:
+    reply = ask(Silent("test/silent"), LynxConfig())
+    assert (reply.code, reply.parse_failed) == ("", True)
