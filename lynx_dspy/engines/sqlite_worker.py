@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from lynx_dspy.engines.failures import failed, one_line, timed_out
@@ -44,6 +44,7 @@ def execute(path: Path, code: str, limits: Limits) -> Outcome:
 
 def run(connection: sqlite3.Connection, code: str, limits: Limits, started: float) -> Outcome:
     """Run a program under the authorizer and the clock."""
+    _touch_virtual_tables(connection)
     connection.set_authorizer(_authorize)
     for kind, most in _ENGINE_LIMITS.items():
         connection.setlimit(kind, most)
@@ -61,15 +62,19 @@ def run(connection: sqlite3.Connection, code: str, limits: Limits, started: floa
     return Outcome(status, columns, rows, truncated, seconds=time.perf_counter() - started)
 
 
+def _touch_virtual_tables(connection: sqlite3.Connection) -> None:
+    """When first touched, FTS5 declares its columns by an update of `sqlite_master`, and R-tree
+    prepares its writes: the authorizer would refuse both."""
+    sql = "SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL%'"
+    for (name,) in connection.execute(sql).fetchall():
+        with suppress(sqlite3.Error):
+            connection.execute("SELECT 1 FROM pragma_table_info(?)", (name,)).fetchone()
+
+
 def _authorize(
     action: int, first: str | None, second: str | None, schema: str | None, source: str | None
 ) -> int:
-    """Reads, harmless functions and recursion.
-
-    Two exceptions are what SQLite asks for by itself when a virtual table is first touched: FTS5
-    reads `data_version`, and declaring its columns counts as an update of `sqlite_master`. A
-    real one fails all the same: that table cannot be modified, nor can the file.
-    """
+    """Reads, harmless functions and recursion, and what FTS5 asks for by itself: `data_version`."""
     if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE):
         return sqlite3.SQLITE_OK
     if action == sqlite3.SQLITE_READ:
@@ -77,11 +82,8 @@ def _authorize(
         return sqlite3.SQLITE_DENY if hidden else sqlite3.SQLITE_OK
     if action == sqlite3.SQLITE_FUNCTION and not _FORBIDDEN.fullmatch(second or ""):
         return sqlite3.SQLITE_OK
-    by_itself = (
-        (sqlite3.SQLITE_PRAGMA, "data_version"),
-        (sqlite3.SQLITE_UPDATE, "sqlite_master"),
-    )
-    return sqlite3.SQLITE_OK if (action, first) in by_itself else sqlite3.SQLITE_DENY
+    by_itself = (action, first) == (sqlite3.SQLITE_PRAGMA, "data_version")
+    return sqlite3.SQLITE_OK if by_itself else sqlite3.SQLITE_DENY
 
 
 def _prepare(path: Path) -> Services:

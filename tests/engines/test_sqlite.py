@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -241,6 +242,20 @@ def test_fts_tables_can_be_searched(db: Database) -> None:
     assert db.execute("SELECT body FROM notes WHERE notes MATCH 'hello'").rows == (
         ("hello world",),
     )
+
+
+def test_rtree_tables_can_be_read_and_not_written(tmp_path: Path) -> None:
+    script = """
+        CREATE VIRTUAL TABLE boxes USING rtree(id, low, high);
+        INSERT INTO boxes VALUES (7, 0, 1);
+    """
+    path = build(tmp_path / "boxes.db", script)
+    with connect(path) as db:
+        assert db.execute("SELECT id FROM boxes WHERE low < 1").rows == ((7,),)
+        assert db.execute("WITH x AS (SELECT 1) DELETE FROM boxes").status is Status.BLOCKED
+    with closing(open_file(path)) as connection:
+        outcome = run(connection, "DELETE FROM boxes_node", Limits(), 0.0)
+    assert outcome.status is Status.BLOCKED
 
 
 def test_two_thousand_tables_are_fast(tmp_path: Path) -> None:
