@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import dspy
 from dspy.utils.exceptions import LMError
@@ -24,6 +24,15 @@ from lynx_dspy.modules.reviser import Reviser
 from lynx_dspy.modules.verifier import Verdict, Verifier
 from lynx_dspy.progress import report
 from lynx_dspy.values import Attempt, FailureClass, Finding, Outcome, Status
+
+
+@dataclass(slots=True)
+class Trail:
+    """What the loop leaves behind; `verdicts` are by round."""
+
+    attempts: list[Attempt] = field(default_factory=list)
+    verdicts: dict[int, Verdict] = field(default_factory=dict)
+    memory: Memory = field(default_factory=Memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,29 +93,30 @@ class Lynx(dspy.Module):
         with configs.using(settings), ledger.recording(), dspy.context(adapter=adapter):
             try:
                 draft = self.generator(question, database, documents, evidence)
-                attempts, verdict, memory = self.close_loop(Request(question, database, draft))
+                trail = self.close_loop(Request(question, database, draft))
             except LMError as error:
                 raise ModelError(explain(error)) from error
-        best = best_of(attempts)
+        best = best_of(trail.attempts)
+        verdict = trail.verdicts.get(best.round, Verdict(None))
         return dspy.Prediction(
             code=best.code,
             outcome=best.outcome,
             verified=bool(best.verified),
             explanation=verdict.explanation,
             mismatch=verdict.mismatch,
-            attempts=tuple(attempts),
+            attempts=tuple(trail.attempts),
             knowledge=draft.knowledge,
             intent=draft.intent,
-            patterns=memory.patterns,
+            patterns=trail.memory.patterns,
             usage=ledger.report(),
             seconds=time.perf_counter() - started,
         )
 
-    def close_loop(self, request: Request) -> tuple[list[Attempt], Verdict, Memory]:
+    def close_loop(self, request: Request) -> Trail:
         """Run, criticise and revise until a program stands or no round is left."""
         settings = configs.current()
-        attempts: list[Attempt] = []
-        memory, verdict, corrections = Memory(), Verdict(None), 0
+        trail = Trail()
+        attempts, corrections = trail.attempts, 0
         code, source, parse_failed = request.draft.code, "formulate", request.draft.parse_failed
         for round_ in range(settings.max_rounds + 1):
             with at_round(round_):
@@ -115,31 +125,32 @@ class Lynx(dspy.Module):
                 if round_ == 0 and settings.candidates > 1:
                     tried = self.candidates(tried, self.sampler(request))
                 attempts += [a.with_(parse_failed=parse_failed) for a in tried]
+                if attempts[-1].outcome.status is Status.UNAVAILABLE:
+                    break
 
                 # Verify
                 if attempts[-1].outcome.ran:
-                    verdict = self.judge(request, attempts[-1])
-                    attempts[-1] = doubted(attempts[-1], verdict)
+                    trail.verdicts[round_] = self.judge(request, attempts[-1])
+                    attempts[-1] = doubted(attempts[-1], trail.verdicts[round_])
                     if attempts[-1].failure_class is None or corrections == settings.verify_rounds:
                         break
                     corrections += 1
 
                 # Criticise
-                criticism = self.critic(memory, last_of_rounds(attempts))
-                memory = criticism.memory
-                attempts[-1] = attempts[-1].with_(
-                    delta=criticism.delta, suggestion=criticism.suggestion
-                )
-                if memory.stagnant >= settings.stagnation_rounds or round_ == settings.max_rounds:
+                said = self.critic(trail.memory, last_of_rounds(attempts))
+                trail.memory = said.memory
+                attempts[-1] = attempts[-1].with_(delta=said.delta, suggestion=said.suggestion)
+                if said.memory.stagnant >= settings.stagnation_rounds:
                     break
 
-                # Revise
-                report("reviser.repair", _repairing(round_ + 1, settings, attempts[-1]))
+            # Revise
+            if round_ < settings.max_rounds:
                 with at_round(round_ + 1):
-                    reply = self.reviser(request.question, request.draft, attempts[-1], criticism)
+                    report("reviser.repair", _repairing(round_ + 1, settings, attempts[-1]))
+                    reply = self.reviser(request.question, request.draft, attempts[-1], said)
                 code, source = reply.code, "repair"
                 parse_failed = bool(reply.get("parse_failed"))
-        return attempts, verdict, memory
+        return trail
 
     def sampler(self, request: Request) -> Sampler:
         """Writes and runs further candidates for the request."""
@@ -211,9 +222,10 @@ def last_of_rounds(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
 def best_of(attempts: Sequence[Attempt]) -> Attempt:
     """The attempt to answer with: verified > runs with rows > runs > fails.
 
-    A later attempt wins a tie when a diagnosis asked for it, which is so for every repair.
+    The later of equals wins: a diagnosis asked for it, or the other candidates agreed on it.
     """
-    return max(attempts, key=lambda a: (_rank(a), a.round, a.source == "static"))
+    position = max(range(len(attempts)), key=lambda i: (_rank(attempts[i]), i))
+    return attempts[position]
 
 
 def _rank(attempt: Attempt) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import dspy
@@ -14,11 +15,34 @@ from lynx_dspy.config import STAGES, LynxConfig
 from lynx_dspy.engines.base import Database
 from lynx_dspy.errors import BadInput, ModelError
 from lynx_dspy.program import Lynx, best_of
-from lynx_dspy.values import Attempt, Outcome, Status
+from lynx_dspy.values import Attempt, Limits, Outcome, Row, Schema, Status
 
 JSON = LynxConfig(adapter="json")
 GOOD = "SELECT name FROM customers ORDER BY name"
 BAD = "SELECT nonsense FROM customers"
+
+
+class Passing(Database):
+    """Another database seen through; sub-classes change one thing."""
+
+    def __init__(self, inner: Database) -> None:
+        self.inner, self.url, self.name = inner, inner.url, inner.name
+        self.dialect = inner.dialect
+
+    def introspect(self) -> Schema:
+        return self.inner.introspect()
+
+    def execute(self, code: str, limits: Limits | None = None) -> Outcome:
+        return self.inner.execute(code, limits)
+
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        return self.inner.query(sql, parameters)
+
+    def fingerprint(self) -> str:
+        return self.inner.fingerprint()
+
+    def close(self) -> None:
+        self.inner.close()
 
 
 def stages(**changed: list[Any]) -> dict[str, list[Any]]:
@@ -252,3 +276,42 @@ def test_the_best_attempt_is_the_later_of_two_equal_ones() -> None:
     first, second = Attempt(0, "SELECT 1", rows), Attempt(1, "SELECT 2", rows, "repair")
     assert best_of([first, second]) is second
     assert best_of([first.with_(verified=True), second]).code == "SELECT 1"
+
+
+def test_the_candidate_that_others_agree_on_is_answered(scripted: Any, shop: Database) -> None:
+    programs = [
+        "SELECT COUNT(*) FROM customers",
+        "SELECT 7 FROM customers WHERE id = 1",
+        BAD,
+        "SELECT COUNT(id) FROM customers",
+        "SELECT 8 FROM customers WHERE id = 1",
+    ]
+    for order in (programs, programs[1:] + programs[:1], programs[::-1]):
+        lm, engine = scripted(stages(formulate=[{"analysis": "", "code": p} for p in order]))
+        answer = ask(lm, shop, Lynx(config=JSON.with_(candidates=5)))
+        assert answer.outcome.rows == ((3,),)
+        assert len(engine.prompts["generator.formulate"]) >= 3
+        assert "reviser.repair" not in engine.prompts
+
+
+def test_an_engine_that_is_gone_ends_the_loop(scripted: Any, shop: Database) -> None:
+    class Gone(Passing):
+        def execute(self, code: str, limits: Limits | None = None) -> Outcome:
+            return Outcome(Status.UNAVAILABLE, error="the file vanished")
+
+    lm, engine = scripted(stages())
+    answer = ask(lm, Gone(shop))
+    assert answer.outcome.status is Status.UNAVAILABLE
+    assert "reviser.repair" not in engine.prompts
+
+
+def test_the_explanation_is_that_of_the_program_answered(scripted: Any, shop: Database) -> None:
+    lm, _ = scripted(
+        stages(
+            explain=[{"explanation": "FIRST"}, {"explanation": "SECOND"}],
+            compare=[{"consistent": False, "mismatch": "no"}],
+            repair=[{"analysis": "", "code": "SELECT name FROM customers WHERE id > 99"}],
+        )
+    )
+    answer = ask(lm, shop)
+    assert (answer.code, answer.explanation) == (GOOD, "FIRST")
