@@ -23,9 +23,9 @@ def connect(url: str | Path) -> Database:
     """Open `url` read-only; nothing is ever created or changed where it points.
 
     `url` is `sqlite:///PATH`, `duckdb:///PATH`, `files:///PATH`, or a bare path: a SQLite or DuckDB
-    file, a CSV, TSV or Parquet file, or a folder of those (each file is a table named after it,
-    sub-folders are ignored). Paths may be relative. What a bare path holds is read from its first
-    bytes, and only then from its ending.
+    file, a CSV, TSV or Parquet file, or a folder of those (each file is a table named after it;
+    sub-folders and hidden files are ignored). Paths may be relative. What a bare path holds is read
+    from its first bytes, and only then from its ending.
 
     Raises `DatabaseError` (one line) for anything that cannot be read as a database with tables,
     and `UnknownName` for a scheme that no engine serves.

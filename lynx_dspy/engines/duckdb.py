@@ -72,7 +72,7 @@ class DuckDBDatabase(PooledDatabase):
 
 def _unreadable(path: Path, message: str) -> DatabaseError:
     line = one_line(message)
-    if "lock" in line.lower():
+    if "set lock on file" in line:
         return DatabaseError(
             f"{path} is locked by another program that writes to it. "
             "Close it there, or open a copy."

@@ -9,6 +9,7 @@ queries. Parquet stays where it is behind a view, however big: DuckDB 2.0.1 read
 from __future__ import annotations
 
 import codecs
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -26,13 +27,17 @@ from lynx_dspy.errors import DatabaseError
 from lynx_dspy.values import Schema
 
 _GLOB_SIGNS = frozenset("*?[]{}")
+_CITED_LINE = re.compile(r"^Original Line: .*\n", re.M)
 _CHUNK = 1 << 20
+_SEPARATORS = frozenset(",;|\t")
+_FORM = "header=true, max_line_size=16000000"
+_PADDED = f"{_FORM}, null_padding=true, strict_mode=false, parallel=false"
 _READERS = (
-    "read_csv({path}, header=true, sample_size=-1{delimiter})",
-    "read_csv({path}, header=true, all_varchar=true, null_padding=true, strict_mode=false, "
-    "parallel=false{delimiter})",
+    f"read_csv({{path}}, {_FORM}, sample_size=-1{{delimiter}})",
+    f"read_csv({{path}}, {_PADDED}, sample_size=-1{{delimiter}})",
+    f"read_csv({{path}}, {_PADDED}, all_varchar=true{{delimiter}})",
 )
-"""Typed and strict first; then all text, with ragged rows filled up."""
+"""Typed and strict first; then with ragged rows filled up; then all text."""
 
 
 class FilesDatabase(DuckDBDatabase):
@@ -84,6 +89,7 @@ def _table_files(path: Path) -> Iterator[Path]:
         entries = sorted(path.iterdir())
     except OSError as error:
         raise DatabaseError(f"Cannot read the folder {path}: {error.strerror}.") from error
+    entries = [e for e in entries if not e.name.startswith(".")]
     files = [e for e in entries if e.suffix.lower() in TABLE_ENDINGS and e.is_file()]
     if not files:
         raise DatabaseError(
@@ -153,23 +159,35 @@ def _build(target: Path, files: dict[str, Path]) -> None:
     with duckdb.connect(str(target), config={"python_enable_replacements": "false"}) as connection:
         for name, file in files.items():
             source = "'" + str(file).replace("'", "''") + "'"
-            if _is_parquet(file):
-                sql = f"CREATE VIEW {quote(name)} AS SELECT * FROM read_parquet({source})"
-                connection.execute(sql)
-            else:
-                _load(connection, name, file, source)
+            try:
+                if _is_parquet(file):
+                    sql = f"CREATE VIEW {quote(name)} AS SELECT * FROM read_parquet({source})"
+                    connection.execute(sql)
+                else:
+                    _load(connection, name, file, source)
+            except duckdb.Error as error:
+                reason = one_line(_CITED_LINE.sub("", str(error)))
+                raise DatabaseError(f"The file of {name!r} cannot be read: {reason}") from error
 
 
 def _load(connection: duckdb.DuckDBPyConnection, name: str, file: Path, source: str) -> None:
     delimiter = ", delim='\t'" if file.suffix.lower() == ".tsv" else ""
-    for position, reader in enumerate(_READERS):
+    for position, reader in enumerate(_READERS, 1):
+        last = position == len(_READERS)
         try:
             read = reader.format(path=source, delimiter=delimiter)
-            connection.execute(f"CREATE TABLE {quote(name)} AS SELECT * FROM {read}")
-            return
+            connection.execute(f"CREATE OR REPLACE TABLE {quote(name)} AS SELECT * FROM {read}")
+            if last or not _is_unsplit(connection, name):
+                return
         except (duckdb.InvalidInputException, duckdb.ConversionException):
-            if position == len(_READERS) - 1:
+            if last:
                 raise
+
+
+def _is_unsplit(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
+    """One ragged row is enough for DuckDB to take whole lines as one column, such as `a,b,c`."""
+    columns = connection.table(quote(name)).columns
+    return len(columns) == 1 and not _SEPARATORS.isdisjoint(columns[0])
 
 
 def _is_parquet(file: Path) -> bool:

@@ -244,6 +244,14 @@ def test_a_file_that_another_program_writes_is_locked(tmp_path: Path) -> None:
     connect(path).close()
 
 
+def test_a_damaged_block_is_not_taken_for_a_lock(tmp_path: Path) -> None:
+    path = build(tmp_path / "x.duckdb")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:9_000] + b"\xff" * (len(whole) - 9_000))
+    with pytest.raises(DatabaseError, match="cannot be read as DuckDB"):
+        connect(path)
+
+
 def test_closing_ends_the_process_and_forgetting_does_too(path: Path) -> None:
     db = connect(path)
     process = db._pool.idle[0].process

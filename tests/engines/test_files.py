@@ -137,3 +137,36 @@ def test_a_vanished_file_is_unavailable_and_changes_the_fingerprint(tmp_path: Pa
         path.unlink()
         assert db.execute("FROM x").status is Status.UNAVAILABLE
         assert db.fingerprint() != before
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+@pytest.mark.parametrize("broken", ["1,2", "1,2,3,4", "1"])
+def test_one_ragged_row_does_not_glue_the_columns(
+    tmp_path: Path, separator: str, broken: str
+) -> None:
+    text = f"id,name,n\n1,Ann,2.5\n{broken}\n3,Bob,4\n".replace(",", separator)
+    with connect(write(tmp_path / "x.csv", text)) as db:
+        outcome = db.execute("SELECT id, name, n FROM x WHERE name IN ('Ann', 'Bob')")
+        assert [row[:2] for row in outcome.rows] == [(1, "Ann"), (3, "Bob")]
+        assert db.execute("SELECT count(*) FROM x").rows == ((3,),)
+
+
+def test_a_cell_of_ten_megabytes(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.csv", "a,b\n" + "x" * 10_000_000 + ",1\n")
+    with connect(path) as db:
+        assert db.execute("SELECT length(a), b FROM x").rows == ((10_000_000, 1),)
+
+
+def test_hidden_files_are_no_tables(tmp_path: Path) -> None:
+    write(tmp_path / "x.csv", "a\n1\n")
+    write(tmp_path / "._x.csv", b"\0\5\26\7")
+    with connect(tmp_path) as db:
+        assert [t.name for t in db.introspect().tables] == ["x"]
+
+
+def test_the_error_names_the_broken_file_and_not_its_content(tmp_path: Path) -> None:
+    write(tmp_path / "good.csv", "a\n1\n")
+    write(tmp_path / "long.csv", "a,b\n" + "x" * 17_000_000 + ",1\n")
+    with pytest.raises(DatabaseError, match=r"'long'.*size") as raised:
+        connect(tmp_path)
+    assert "xxx" not in str(raised.value)
