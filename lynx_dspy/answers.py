@@ -79,6 +79,8 @@ def _stage_json(usage: Usage) -> dict[str, int]:
 def cell(value: Any) -> Any:
     """A cell as a JSON value: bytes as hex, dates as ISO text, other types as their text.
 
+    A decimal is a number where that is exact, as far as a float's digits go, else its text.
+
     >>> cell(b"\\x01\\xff"), cell(float("nan")), cell(datetime.date(2026, 1, 2))
     ('0x01ff', None, '2026-01-02')
     """
@@ -87,7 +89,8 @@ def cell(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, decimal.Decimal):
-        return cell(float(value))
+        number = float(value)
+        return number if decimal.Decimal(repr(number)) == value else str(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return f"0x{bytes(value).hex()}"
     if isinstance(value, (datetime.date, datetime.time, datetime.datetime)):

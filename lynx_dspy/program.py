@@ -23,6 +23,7 @@ from lynx_dspy.modules.generator import Draft, Generator
 from lynx_dspy.modules.reviser import Reviser
 from lynx_dspy.modules.verifier import Verdict, Verifier
 from lynx_dspy.progress import report
+from lynx_dspy.texts import encodable
 from lynx_dspy.values import Attempt, FailureClass, Finding, Outcome, Status
 
 
@@ -92,7 +93,7 @@ class Lynx(dspy.Module):
         adapter = adapter_for(dspy.settings.lm, settings.adapter or None)
         with configs.using(settings), ledger.recording(), dspy.context(adapter=adapter):
             try:
-                draft = self.generator(question, database, documents, evidence)
+                draft = self.generator(question, database, documents, encodable(evidence))
                 trail = self.close_loop(Request(question, database, draft))
             except LMError as error:
                 raise ModelError(explain(error)) from error
@@ -250,7 +251,7 @@ def _model_name() -> str:
 
 
 def _usable(question: str, settings: LynxConfig) -> str:
-    question = question.strip()
+    question = encodable(question).strip()
     if not question:
         raise BadInput("The question is empty. Ask it in one or more words.")
     if len(question) > settings.max_question_chars:

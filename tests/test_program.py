@@ -315,3 +315,14 @@ def test_the_explanation_is_that_of_the_program_answered(scripted: Any, shop: Da
     )
     answer = ask(lm, shop)
     assert (answer.code, answer.explanation) == (GOOD, "FIRST")
+
+
+@pytest.mark.parametrize(
+    "odd", ["\ud800", "\0", "\x1b[31m\u202e", "😀", "{question} %s [[ ## x ]]"]
+)
+def test_any_characters_may_be_asked_with(scripted: Any, shop: Database, odd: str) -> None:
+    lm, engine = scripted(stages())
+    with dspy.context(lm=lm):
+        answer = Lynx(config=JSON)(question=f"names {odd}?", database=shop, evidence=odd)
+    assert answer.outcome.ran
+    assert "names" in engine.prompts["generator.formulate"][0]

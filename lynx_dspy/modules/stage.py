@@ -10,6 +10,7 @@ from dspy.utils.exceptions import AdapterParseError, ContextWindowExceededError
 
 from lynx_dspy import config
 from lynx_dspy.progress import report
+from lynx_dspy.texts import encodable
 
 StandIn = Callable[..., dict[str, Any]]
 
@@ -47,10 +48,10 @@ class Stage(dspy.Predict):
                 decoding |= {"rollout_id": -rollout, "temperature": again}
             try:
                 reply = super().forward(**inputs, signature=signature, config=_seeded(decoding))
-            except (AdapterParseError, ContextWindowExceededError):
-                continue
+            except (AdapterParseError, ContextWindowExceededError, RecursionError):
+                continue  # RecursionError: thousands of opening brackets
             if signature.output_fields.keys() <= set(reply.keys()):  # some servers choose nothing
-                return reply
+                return _cleaned(reply)
         return self._empty()
 
     def _asked(self, inputs: dict[str, Any]) -> bool:
@@ -70,6 +71,16 @@ class Stage(dspy.Predict):
             for name, info in self.signature.output_fields.items()
         }
         return dspy.Prediction(**blank, parse_failed=True)
+
+
+def _cleaned(reply: dspy.Prediction) -> dspy.Prediction:
+    """A JSON reply can spell half a character, with which no further prompt could be sent."""
+    for name, value in reply.items():
+        if isinstance(value, str):
+            reply[name] = encodable(value)
+        elif isinstance(value, list):
+            reply[name] = [encodable(item) if isinstance(item, str) else item for item in value]
+    return reply
 
 
 def _seeded(decoding: dict[str, Any]) -> dict[str, Any]:

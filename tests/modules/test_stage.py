@@ -74,3 +74,14 @@ class Silent(dspy.BaseLM):
 def test_an_answer_without_a_choice_degrades_to_empty_fields() -> None:
     reply = ask(Silent("test/silent"), LynxConfig())
     assert (reply.code, reply.parse_failed) == ("", True)
+
+
+def test_brackets_without_end_are_an_unreadable_reply(scripted: Any) -> None:
+    lm, _ = scripted({"generator.formulate": ["[" * 100_000, '{"code":' * 20_000]})
+    assert ask(lm, LynxConfig()).parse_failed
+
+
+def test_half_a_character_in_a_reply_is_replaced(scripted: Any) -> None:
+    lm, _ = scripted({"generator.formulate": [r'{"analysis": "\ud800", "code": "SELECT \udfff"}']})
+    reply = ask(lm, LynxConfig())
+    assert (reply.analysis, reply.code) == ("?", "SELECT ?")
