@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import click
 
+_MOST_SKIPPED = 5
+"""Documents that were not read and are named."""
+
 
 @click.command("ask")
 @click.argument("question")
@@ -29,7 +32,7 @@ def command(
 
     from lynx_dspy.ablations import ablate
     from lynx_dspy.answers import to_json
-    from lynx_dspy.cli.plain import echo_json
+    from lynx_dspy.cli.plain import echo_json, one_line
     from lynx_dspy.cli.show import Progress, show_answer
     from lynx_dspy.engines import connect
     from lynx_dspy.grounding.documents import Documents
@@ -39,6 +42,8 @@ def command(
     documents = Documents.open(docs) if docs else None
     with connect(url) as database:
         model = lm(lm_name)
+        for skipped in documents.skipped[:_MOST_SKIPPED] if documents else ():
+            click.echo(f"not read: {one_line(skipped)}", err=True)
         with Progress(), dspy.context(lm=model):
             answer = program(
                 question=question, database=database, documents=documents, evidence=evidence

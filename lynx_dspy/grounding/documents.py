@@ -163,5 +163,5 @@ def _decoded(file: Path) -> str:
 
 def _nothing(path: str | Path, skipped: Sequence[str]) -> str:
     files = "1 file" if len(skipped) == 1 else f"{len(skipped)} files"
-    got = f"{files}, not readable as text" if skipped else "no documents"
+    got = f"{files} that cannot be used ({skipped[0]})" if skipped else "no documents"
     return f"Folder {str(path)!r} holds {got}. Known: {', '.join(SUFFIXES)}."

@@ -72,7 +72,7 @@ def test_what_cannot_be_read_is_one_clear_line(folder: Path, tmp_path: Path) -> 
     for path, says in (
         (tmp_path / "gone", "No documents at"),
         (tmp_path / "empty", "holds no documents. Known: .md"),
-        (tmp_path / "only", "holds 1 file, not readable as text. Known: .md"),
+        (tmp_path / "only", "holds 1 file that cannot be used (x.pdf: files of type"),
         (folder / "scan.pdf", "files of type '.pdf' are not read. Known: .md"),
     ):
         with pytest.raises(BadInput) as caught:

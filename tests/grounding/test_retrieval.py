@@ -66,3 +66,11 @@ def test_a_damaged_cache_is_made_anew(topics: Any, cache_folder: Path, damage: A
 def test_a_cache_that_cannot_be_written_is_no_failure(topics: Any, cache_folder: Path) -> None:
     cache_folder.write_text("a file where the folder should be")
     assert stored_vectors(["One."], topics).shape == (1, 3)
+
+
+def test_of_very_many_passages_only_those_with_the_words_are_embedded(topics: Any) -> None:
+    many = {f"{i}.md": f"Passage number {i}." for i in range(3_000)}
+    documents = Documents.from_texts({**many, **TEXTS}, embedder=topics)
+    best = documents.retrieve("how is rain measured", k=1)
+    assert [p.source for p in best] == ["sky.md"]
+    assert len(topics.texts) < 100
