@@ -55,7 +55,7 @@ def cli() -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code. Every error is one line on stderr."""
     _write_anything()
-    stdout = sys.stdout
+    streams = sys.stdout, sys.stderr
     try:
         code = cli.main(arguments, prog_name="lynx", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -69,9 +69,10 @@ def main(arguments: list[str] | None = None) -> int:
         _say("interrupted")
         return 130
     except SystemExit:
-        if sys.stdout is stdout:
+        if sys.stdout is streams[0]:
             raise
-        _drop_output()  # click swaps stdout and exits when a pipe's reader has left, such as `head`
+        sys.stdout, sys.stderr = streams  # click swaps them and exits when `head` closes a pipe
+        _drop_output()
         return 0
     except OSError as error:
         _drop_output()
@@ -88,7 +89,10 @@ def _write_anything() -> None:
 
 def _drop_output() -> None:
     """Python would try once more at its end to write what could not be written."""
-    with suppress(OSError, AttributeError):
+    try:
+        if sys.stdout:
+            sys.stdout.flush()
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -54,6 +55,16 @@ def test_a_full_disk_behind_stdout_is_one_line(tmp_path: Path, arguments: list[s
         )
     assert done.returncode == 2
     assert done.stderr.startswith("lynx: ") and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("stderr", ["", " 2>&-"])
+def test_closed_streams_are_no_failure(tmp_path: Path, stderr: str) -> None:
+    path = database(tmp_path / "a.sqlite")
+    command = f"{shlex.join([*LYNX, 'schema', '--db', str(path)])}{stderr} >&-"
+    assert subprocess.run(command, shell=True, check=False, timeout=60).returncode == 0
+    piped = f"{command.removesuffix(' >&-')} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", piped], check=False, timeout=60, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_a_reader_that_leaves_is_no_failure(tmp_path: Path) -> None:

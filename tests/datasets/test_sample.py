@@ -353,3 +353,23 @@ def test_repository_share_is_small() -> None:
     folder = Path(sample.__file__).parent
     files = [*folder.glob("*.py"), *folder.glob("*.jsonl"), *folder.glob("docs/*.md")]
     assert sum(file.stat().st_size for file in files) < 200_000
+
+
+def test_a_disk_that_fills_up_is_one_line_and_leaves_no_file(tmp_path: Path) -> None:
+    code = (
+        "import resource, signal, sys\n"
+        "from lynx_dspy.datasets.sample import build\n"
+        "from lynx_dspy.errors import BadInput\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))\n"
+        "try:\n"
+        "    build(sys.argv[1])\n"
+        "except BadInput as error:\n"
+        "    print(error)\n"
+    )
+    target = tmp_path / "sample.sqlite"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(target)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.startswith(f"Cannot build {target}: "), done.stderr
+    assert list(tmp_path.iterdir()) == []

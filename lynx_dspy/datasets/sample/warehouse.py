@@ -28,7 +28,7 @@ def build(path: str | Path, seed: int = 7) -> Path:
     """The sample database at `path`: built there unless this edition and seed already is.
 
     The file appears whole or not at all. Raises `BadInput` if `path` holds something else, which
-    is left alone.
+    is left alone, and on a full disk.
     """
     target = Path(path)
     stamp = _stamp(seed)
@@ -41,6 +41,8 @@ def build(path: str | Path, seed: int = 7) -> Path:
         with closing(sqlite3.connect(name)) as database:
             _write(database, rows(seed), stamp)
         os.replace(name, target)
+    except sqlite3.Error as error:
+        raise BadInput(f"Cannot build {target}: {error}. Name another path.") from error
     finally:
         Path(name).unlink(missing_ok=True)
     return target
