@@ -59,7 +59,8 @@ def show_answer(answer: dspy.Prediction, *, trace: bool = False) -> None:
     console = Console(highlight=False)
     if trace:
         show_trace(console, answer)
-    console.print(program_view(answer.code, console))
+    # Elsewhere than on a terminal a wrapped literal would be another program.
+    console.print(program_view(answer.code, console), soft_wrap=not console.is_terminal)
     console.print(result_view(answer.outcome))
     console.print(verdict_line(answer), markup=False)
     console.print(usage_table(answer.usage))

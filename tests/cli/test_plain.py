@@ -6,14 +6,15 @@ import io
 import json
 from typing import Any
 
+import dspy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
 from lynx_dspy.cli.plain import echo_json, one_line, visible
-from lynx_dspy.cli.show import attempt_lines, program_view, result_view
-from lynx_dspy.values import Attempt, Outcome, Status
+from lynx_dspy.cli.show import attempt_lines, program_view, result_view, show_answer
+from lynx_dspy.values import Attempt, Outcome, Status, UsageReport
 
 EVIL = "\x1b]0;title\x07\x9b31m\u202e\r"
 
@@ -54,3 +55,20 @@ def test_json_is_one_ascii_line(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     assert said.isascii() and said.count("\n") == 1
     assert json.loads(said) == record
+
+
+def test_a_long_program_is_not_wrapped_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    code = f"SELECT '{'a b ' * 100}'"
+    answer = dspy.Prediction(
+        code=code,
+        outcome=Outcome(Status.OK, ("a",), ((1,),)),
+        verified=True,
+        explanation="",
+        mismatch="",
+        agreement=(1, 1),
+        attempts=(),
+        usage=UsageReport({}),
+        seconds=0.1,
+    )
+    show_answer(answer)
+    assert code in capsys.readouterr().out.splitlines()
