@@ -109,13 +109,17 @@ FULL = LynxConfig()
 """Every stage asks the model: for API models and local ones of some 7B parameters and more."""
 
 EMBEDDED = LynxConfig(
-    stages=frozenset({"generator.formulate", "reviser.repair"}),
+    stages=frozenset({"generator.formulate"}),
     omitted_outputs=frozenset({"analysis"}),
+    adapter="fenced",
+    candidates=5,
     schema_tokens=700,
     syntax_tokens=0,
+    max_rounds=0,
     stage_max_tokens=300,
 )
-"""For the embedded 0.5B model (docs/decisions/)."""
+"""For the embedded 0.5B model (docs/decisions/0002): it writes several programs instead of mending
+one, since it copies a failing program, and what it says of a program says little."""
 
 PROFILES: dict[str, LynxConfig] = {"local/": EMBEDDED}
 """Profile by the beginning of the language model's name."""

@@ -16,7 +16,7 @@ from lynx_dspy.errors import BadInput, ModelError
 from lynx_dspy.grounding.documents import Documents
 from lynx_dspy.lm import adapter_for, explain
 from lynx_dspy.lm.ledger import Ledger, at_round
-from lynx_dspy.modules.candidates import Candidates, Sampler
+from lynx_dspy.modules.candidates import Candidates, Sampler, agreement
 from lynx_dspy.modules.checker import Checker
 from lynx_dspy.modules.critic import Critic, Memory
 from lynx_dspy.modules.generator import Draft, Generator
@@ -80,11 +80,11 @@ class Lynx(dspy.Module):
     ) -> dspy.Prediction:
         """The best program found, its outcome, and how it came about.
 
-        Fields: `code`, `outcome` (values.Outcome), `verified`, `explanation`, `mismatch`,
-        `attempts` (tuple of values.Attempt), `knowledge`, `intent`, `patterns` (fixes that
-        worked), `usage` (values.UsageReport), `seconds`. Raises `BadInput` for an unusable
-        question and `ModelError` when the model cannot be reached; a program that fails is an
-        outcome.
+        Fields: `code`, `outcome` (values.Outcome), `verified`, `agreement` (candidates with this
+        result, and all), `explanation`, `mismatch`, `attempts` (tuple of values.Attempt),
+        `knowledge`, `intent`, `patterns` (fixes that worked), `usage` (values.UsageReport),
+        `seconds`. Raises `BadInput` for an unusable question and `ModelError` when the model
+        cannot be reached; a program that fails is an outcome.
         """
         started = time.perf_counter()
         settings = self.config or configs.profile(_model_name())
@@ -103,6 +103,7 @@ class Lynx(dspy.Module):
             code=best.code,
             outcome=best.outcome,
             verified=bool(best.verified),
+            agreement=agreement(trail.attempts, best),
             explanation=verdict.explanation,
             mismatch=verdict.mismatch,
             attempts=tuple(trail.attempts),

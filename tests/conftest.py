@@ -11,9 +11,14 @@ from typing import Any
 
 import dspy
 import pytest
+from hypothesis import settings
 
 import lynx_dspy as lynx
 from lynx_dspy.engines.base import Database
+
+# Examples are not timed: a busy machine is no failure.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 Reply = dict[str, Any] | str | Exception
 

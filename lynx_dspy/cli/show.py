@@ -93,7 +93,13 @@ def result_view(outcome: Outcome) -> RenderableType:
 
 
 def verdict_line(answer: dspy.Prediction) -> str:
-    """What the verification says of the answer, in one sentence."""
+    """What speaks for the answer, in a sentence or two: the rubber duck, then the candidates."""
+    votes, written = answer.agreement
+    agreed = f" {votes} of {written} programs gave this result." if written > 1 else ""
+    return f"{_verdict(answer)}{agreed if answer.outcome.ran else ''}"
+
+
+def _verdict(answer: dspy.Prediction) -> str:
     if not answer.outcome.ran:
         return "Not verified: the program does not run."
     if answer.verified:
@@ -102,7 +108,7 @@ def verdict_line(answer: dspy.Prediction) -> str:
         return f"Not verified: {one_line(answer.mismatch)}"
     if answer.outcome.status is Status.EMPTY:
         return "Not verified: the result is empty."
-    return "Not verified: no verdict was asked of the model."
+    return "Not verified: no verdict is asked of this model."
 
 
 def usage_table(usage: UsageReport) -> Table:

@@ -56,6 +56,18 @@ def result_key(attempt: Attempt) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted(tuple(_rounded(v) for v in row) for row in attempt.outcome.rows))
 
 
+def agreement(attempts: Sequence[Attempt], answer: Attempt) -> tuple[int, int]:
+    """How many of the programs written before any repair gave the answer's result, and of how many.
+
+    Each of them left one attempt with source formulate or sample; if that one was mended, the
+    mended program ran in its place.
+    """
+    first = [a for a in attempts if a.round == 0]
+    key = result_key(answer)
+    votes = sum(a.outcome.ran and result_key(a) == key for a in first)
+    return votes, sum(a.source in ("formulate", "sample") for a in first)
+
+
 def _rounded(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 

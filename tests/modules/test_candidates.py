@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lynx_dspy import config
 from lynx_dspy.config import LynxConfig
-from lynx_dspy.modules.candidates import Candidates, choose, result_key
+from lynx_dspy.modules.candidates import Candidates, agreement, choose, result_key
 from lynx_dspy.values import Attempt, Outcome, Row, Status
 
 
@@ -55,3 +55,10 @@ def test_all_attempts_are_kept_and_the_chosen_is_last(results: list[int]) -> Non
         made = Candidates()(pool[:1], lambda k: [pool[k]])
     assert len({a.code for a in made}) == len(made)
     assert made[-1] == choose([a for a in pool if a in made])
+
+
+def test_agreement_counts_programs_and_not_attempts() -> None:
+    refused, mended = failed("a"), ran("b", (1,)).with_(source="static")
+    sampled, other = ran("c", (1,)).with_(source="sample"), ran("d", (2,)).with_(source="sample")
+    repaired = ran("e", (1,)).with_(round=1, source="repair")
+    assert agreement([refused, mended, sampled, other, repaired], mended) == (2, 3)
