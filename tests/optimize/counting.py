@@ -17,7 +17,7 @@ from typing import Any
 import dspy
 
 import lynx_dspy as lynx
-from lynx_dspy.config import EMBEDDED
+from lynx_dspy.config import LynxConfig
 from lynx_dspy.datasets.examples import example
 
 Say = Callable[[int], str | Exception]
@@ -95,7 +95,13 @@ def model(engine: CountingEngine, name: str = "test/counting") -> dspy.LM:
 
 def program(**changes: Any) -> lynx.Lynx:
     """Writes and repairs in one call each."""
-    return lynx.Lynx(config=EMBEDDED.with_(adapter="fenced", max_rounds=1, **changes))
+    config = LynxConfig(
+        stages=frozenset({"generator.formulate", "reviser.repair"}),
+        omitted_outputs=frozenset({"analysis"}),
+        adapter="fenced",
+        max_rounds=1,
+    )
+    return lynx.Lynx(config=config.with_(**changes))
 
 
 def main() -> None:
