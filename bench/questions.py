@@ -128,13 +128,19 @@ def summary(records: list[dict[str, Any]]) -> dict[str, Any]:
         "ex": mean([r["right"] for r in records]),
         "executable": mean([r["status"] in ("ok", "empty") for r in records]),
         "verified": mean([r["verified"] for r in records]),
-        "first_right": mean([r["rights"][0] for r in records]),
+        "first_right": mean([first_right(r) for r in records]),
         "any_right": mean([any(r["rights"]) for r in records]),
         "rounds": mean([r["rounds"] for r in records]),
         "tokens": mean([r["usage"]["total_tokens"] for r in records]),
         "seconds": mean([r["seconds"] for r in records]),
         "losses": dict(Counter(r["loss"] for r in records if not r["right"]).most_common()),
     }
+
+
+def first_right(record: dict[str, Any]) -> bool:
+    """Whether the first program was right as the model wrote it."""
+    written = [a["source"] == "formulate" for a in record["attempts"]]
+    return bool(record["rights"][written.index(True)])
 
 
 class Databases:

@@ -149,7 +149,7 @@ def test_a_question_past_its_deadline_is_a_timeout(counting: ModuleType, tmp_pat
     class Slow(counting.CountingEngine):  # type: ignore[name-defined,misc]
         def complete(self, request: dspy.lm15.Request) -> dspy.lm15.Response:
             slow = "batch 1 " in "\n".join(m.text or "" for m in request.messages)
-            time.sleep(0.6 if slow else 0)
+            time.sleep(3 if slow else 0)
             return super().complete(request)
 
     lm = counting.model(Slow())
@@ -157,7 +157,7 @@ def test_a_question_past_its_deadline_is_a_timeout(counting: ModuleType, tmp_pat
         counting.program(),
         counting.questions(tmp_path, 3),
         lm=lm,
-        deadline=0.4,
+        deadline=1.5,
         out=tmp_path / "run",
     )
     assert report.statuses == {"ok": 2, "timeout": 1}
