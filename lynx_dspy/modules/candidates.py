@@ -24,22 +24,18 @@ class Candidates:
         Sampling ends early once the leading result cannot be overtaken.
         """
         wanted = config.current().candidates
-        attempts = list(first)
-        finals = [attempts[-1]]
+        tried = [tuple(first)]
         for k in range(1, wanted):
-            if _decided(finals, wanted):
+            if _decided([one[-1] for one in tried], wanted):
                 break
             report("generator.formulate", f"candidate {k + 1}/{wanted}")
-            made = sample(k)
-            attempts += made
-            finals.append(made[-1])
-        chosen = choose(finals)
-        attempts.remove(chosen)
-        return (*attempts, chosen)
+            tried.append(tuple(sample(k)))
+        chosen = tried.pop(choose([one[-1] for one in tried]))
+        return tuple(attempt for one in (*tried, chosen) for attempt in one)
 
 
-def choose(finals: Sequence[Attempt]) -> Attempt:
-    """The first of the largest group of equal results; rows before none, clean before not."""
+def choose(finals: Sequence[Attempt]) -> int:
+    """The position of the first of the largest group of equal results; rows before none, clean before not."""
     groups = Counter(result_key(a) for a in finals if a.outcome.ran)
 
     def worth(position: int) -> tuple[bool, bool, int, int, int]:
@@ -48,7 +44,7 @@ def choose(finals: Sequence[Attempt]) -> Attempt:
         has_rows = attempt.outcome.status is Status.OK
         return attempt.outcome.ran, has_rows, votes, -len(attempt.findings), -position
 
-    return finals[max(range(len(finals)), key=worth)]
+    return max(range(len(finals)), key=worth)
 
 
 def result_key(attempt: Attempt) -> tuple[tuple[str, ...], ...]:
