@@ -43,7 +43,9 @@ def main() -> int:
     program = lynx.ablate(options.without, lynx.Lynx(config=config))
     with tempfile.TemporaryDirectory() as folder:
         databases = Databases(Path(options.databases), Path(folder))
-        records = list(answers(questions[: options.limit], program, lm, databases, out))
+        records = list(
+            answers(questions[:: options.every][: options.limit], program, lm, databases, out)
+        )
     report = summary(records)
     (out / "report.json").write_text(json.dumps(report, indent=1))
     print(json.dumps(report, indent=1))
@@ -176,6 +178,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--out", required=True)
     parser.add_argument("--lm", default=None)
     parser.add_argument("--limit", type=int, default=None)
+    parser.add_argument("--every", type=int, default=1, help="take each N-th question only")
     parser.add_argument("--without", action="append", default=[])
     parser.add_argument("--set", action="append", default=[], help="a LynxConfig field, name=value")
     return parser.parse_args()

@@ -35,7 +35,7 @@ class Candidates:
 
 
 def choose(finals: Sequence[Attempt]) -> int:
-    """The position of the first of the largest group of equal results; rows before none, clean before not."""
+    """The first position of the largest group of equal results; rows count before none."""
     groups = Counter(result_key(a) for a in finals if a.outcome.ran)
 
     def worth(position: int) -> tuple[bool, bool, int, int, int]:
