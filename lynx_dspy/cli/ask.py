@@ -28,6 +28,8 @@ def command(
     as_json: bool,
 ) -> int:
     """Answer QUESTION over a database and show the program, its result and its cost."""
+    import logging
+
     import dspy
 
     from lynx_dspy.ablations import ablate
@@ -38,6 +40,8 @@ def command(
     from lynx_dspy.grounding.documents import Documents
     from lynx_dspy.lm import describe, lm
 
+    # A reply cut at its limit is an attempt's affair, told by --trace, not a warning to a user.
+    logging.getLogger("dspy").setLevel(logging.ERROR)
     program = ablate(without)
     documents = Documents.open(docs) if docs else None
     with connect(url) as database:

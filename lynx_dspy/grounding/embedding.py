@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -77,12 +78,27 @@ class LocalEmbedder:
 
                 _be_modest()
                 folder = str(self._folder)
-                self._model = SentenceTransformer(folder, device="cpu", local_files_only=True)
+                with _without_bar():
+                    self._model = SentenceTransformer(folder, device="cpu", local_files_only=True)
                 self._model.max_seq_length = min(self._model.max_seq_length or _LONGEST, _LONGEST)
             return self._model
 
     def __deepcopy__(self, memo: dict[int, object]) -> LocalEmbedder:
         return self
+
+
+@contextmanager
+def _without_bar() -> Iterator[None]:
+    """No progress bar for a load of 0.2 s, in whatever program this runs."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def _be_modest() -> None:
