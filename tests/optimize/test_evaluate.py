@@ -164,7 +164,7 @@ def test_a_question_past_its_deadline_is_a_timeout(counting: ModuleType, tmp_pat
     late = records(tmp_path / "run")["q1"]
     assert (late["status"], late["finish"], late["scores"]["ex"]) == ("timeout", "deadline", 0.0)
     assert late["usage"]["total_tokens"] == 120, "what was spent before the deadline counts"
-    assert late["seconds"] < 1.5
+    assert late["seconds"] < 5, "the call that ran on is the last one"
 
 
 def test_golds_and_databases_that_fail_are_not_the_programs_fault(
