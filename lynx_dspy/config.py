@@ -61,6 +61,10 @@ class LynxConfig:
     distill_above_tokens: int = 150
     """Knowledge shorter than this is passed on as it is: distilling would cost more (III-A2)."""
 
+    embedding_links: bool = False
+    """Whether alignment also looks for nearness of meaning: 150 ms a question for no more tables
+    found on three benchmarks (docs/decisions/0004)."""
+
     schema_tokens: int = 1_500
     """Budget of the structural share K*_struct (III-A2)."""
 

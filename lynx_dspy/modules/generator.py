@@ -12,6 +12,7 @@ from lynx_dspy import config
 from lynx_dspy.engines.base import Database
 from lynx_dspy.grounding.dialects import syntax_for
 from lynx_dspy.grounding.documents import Documents
+from lynx_dspy.grounding.embedding import default_embedder
 from lynx_dspy.grounding.identifiers import literal, shown
 from lynx_dspy.grounding.linking import link, open_concepts, tables_for
 from lynx_dspy.grounding.render import SchemaText, render
@@ -143,7 +144,9 @@ class Generator(dspy.Module):
         self, question: str, concepts: Concepts, schema: Schema, database: Database
     ) -> tuple[Link, ...]:
         """Links found by rule; the model is asked for the concepts that they leave open."""
-        links = link(question, f"{concepts.evidence}\n{concepts.text}", schema, database)
+        embedder = default_embedder() if config.current().embedding_links else None
+        context = f"{concepts.evidence}\n{concepts.text}"
+        links = link(question, context, schema, database, embedder)
         left_open = list(open_concepts(question, links))
         elements = render(schema, config.current().schema_tokens, links=links, style="compact").text
         reply = self.align(elements=elements, concepts=left_open, question=question)

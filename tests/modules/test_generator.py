@@ -9,6 +9,7 @@ import lynx_dspy as lynx
 from lynx_dspy import config
 from lynx_dspy.config import LynxConfig
 from lynx_dspy.engines.base import Database
+from lynx_dspy.grounding.embedding import default_embedder
 from lynx_dspy.grounding.schema import abstract
 from lynx_dspy.lm.adapter import adapter_for
 from lynx_dspy.modules.generator import Generator, read_links, structure, value_notes
@@ -126,3 +127,24 @@ def test_no_share_exceeds_its_budget(shop: Database) -> None:
     for budget in (40, 80, 200):
         with config.using(LynxConfig(schema_tokens=budget)):
             assert estimate(structure(schema, ()).text) <= budget
+
+
+@pytest.mark.skipif(default_embedder() is None, reason="needs `lynx model pull minilm`")
+def test_embedding_links_are_found_where_they_are_asked_for(scripted: Any, shop: Database) -> None:
+    replies = {
+        "generator.align": [{"links": []}],
+        "generator.intent": [{"intent": "I"}],
+        "generator.ground": [{"grounding": "G"}],
+        "generator.formulate": [{"analysis": "", "code": "SELECT 1"}],
+    }
+    evidence = {}
+    for asked in (False, True):
+        lm, _ = scripted(replies)
+        with (
+            config.using(LynxConfig(embedding_links=asked)),
+            dspy.context(lm=lm, adapter=adapter_for(lm, "json")),
+        ):
+            draft = Generator()("Which town does each purchaser live in?", shop, None, "")
+        evidence[asked] = {one.evidence for one in draft.knowledge.links}
+    assert "embedding" not in evidence[False]
+    assert "embedding" in evidence[True]
