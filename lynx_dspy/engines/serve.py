@@ -1,7 +1,9 @@
 """The child's side of `worker.py`: limits on the process, then one answer for each request.
 
-Messages are pickles in both directions. A request is a tuple of a service's name and its arguments;
-a reply is a tuple of "ok" or "error" and a value.
+Messages are pickles in both directions, over pipes that nobody else holds: rows keep their types.
+Both ends run this package's code, and the child has no more rights than its parent; it is there for
+its limits, not as a sandbox against a broken engine. A request is a tuple of a service's name and
+its arguments; a reply is a tuple of "ok" or "error" and a value.
 """
 
 from __future__ import annotations

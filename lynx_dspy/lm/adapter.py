@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args, get_origin
 
@@ -36,7 +37,7 @@ Signature = type[dspy.Signature]
 Message = dict[str, Any]
 
 
-class _Compact:
+class _Compact(ABC):
     """What both compact adapters share: the system message, inputs as labelled text, demos."""
 
     def format_system_message(self, signature: Signature) -> str:
@@ -44,9 +45,9 @@ class _Compact:
         task = " ".join(signature.instructions.split())
         return "\n\n".join(part for part in (task, given, self.format_request(signature)) if part)
 
+    @abstractmethod
     def format_request(self, signature: Signature) -> str:
         """The words that ask for the outputs."""
-        raise NotImplementedError
 
     def format_assistant_message_content(
         self,
