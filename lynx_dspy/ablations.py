@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 
 from lynx_dspy.errors import UnknownName
 from lynx_dspy.modules import plain
+from lynx_dspy.modules.candidates import NoCandidates
 from lynx_dspy.modules.checker import NoChecker
 from lynx_dspy.modules.retrieval import NoConcepts
 from lynx_dspy.modules.standins import (
@@ -72,6 +73,12 @@ def without_static_check(program: Lynx) -> Lynx:
     return program
 
 
+def without_candidates(program: Lynx) -> Lynx:
+    """One program a question, also where a backbone's profile writes several."""
+    program.candidates = NoCandidates()
+    return program
+
+
 def without_demos(program: Lynx) -> Lynx:
     """The few-shot demos of a compiled program are taken out."""
     for predictor in program.predictors():
@@ -88,6 +95,7 @@ ABLATIONS: dict[str, Callable[[Lynx], Lynx]] = {
     "revision": without_revision,
     "verification": without_verification,
     "static-check": without_static_check,
+    "candidates": without_candidates,
     "demos": without_demos,
 }
 """Names of `--without`, in the order in which they are applied."""

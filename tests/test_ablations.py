@@ -34,9 +34,11 @@ REPLIES: dict[str, list[Any]] = {
 }
 
 
-def run(scripted: Any, shop: Database, *without: str) -> tuple[Any, dict[str, list[str]]]:
+def run(
+    scripted: Any, shop: Database, *without: str, candidates: int = 1
+) -> tuple[Any, dict[str, list[str]]]:
     lm, engine = scripted(REPLIES)
-    config = LynxConfig(adapter="json", distill_above_tokens=0, max_rounds=4)
+    config = LynxConfig(adapter="json", distill_above_tokens=0, max_rounds=4, candidates=candidates)
     program = ablate(without, Lynx(config=config))
     documents = lynx.Documents.from_texts({"buyers.md": PAGE})
     with dspy.context(lm=lm):
@@ -106,6 +108,13 @@ def test_without_static_check(scripted: Any, shop: Database) -> None:
     assert not any(a.findings for a in answer.attempts if not a.outcome.ran)
     assert "static" not in {a.source for a in answer.attempts}
     assert answer.attempts[0].outcome.error == "no such column: frobnicate"
+
+
+def test_without_candidates(scripted: Any, shop: Database) -> None:
+    _, several = run(scripted, shop, candidates=3)
+    _, one = run(scripted, shop, "candidates", candidates=3)
+    assert len(several["generator.formulate"]) == 3
+    assert len(one["generator.formulate"]) == 1
 
 
 def test_without_demos() -> None:

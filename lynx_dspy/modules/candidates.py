@@ -34,6 +34,13 @@ class Candidates:
         return tuple(attempt for one in (*tried, chosen) for attempt in one)
 
 
+class NoCandidates(Candidates):
+    """For ablation: the first program goes into the loop, as in the paper."""
+
+    def __call__(self, first: Sequence[Attempt], sample: Sampler) -> tuple[Attempt, ...]:
+        return tuple(first)
+
+
 def choose(finals: Sequence[Attempt]) -> int:
     """The first position of the largest group of equal results; rows count before none."""
     groups = Counter(result_key(a) for a in finals if a.outcome.ran)
