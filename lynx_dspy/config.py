@@ -61,9 +61,8 @@ class LynxConfig:
     distill_above_tokens: int = 150
     """Knowledge shorter than this is passed on as it is: distilling would cost more (III-A2)."""
 
-    embedding_links: bool = False
-    """Whether alignment also looks for nearness of meaning: 150 ms a question for no more tables
-    found on three benchmarks (docs/decisions/0004)."""
+    embedding_links: bool = True
+    """Whether what names, notes and values leave open is linked by nearness of meaning (III-A2)."""
 
     schema_tokens: int = 1_500
     """Budget of the structural share K*_struct (III-A2)."""
@@ -117,6 +116,7 @@ EMBEDDED = LynxConfig(
     omitted_outputs=frozenset({"analysis"}),
     adapter="fenced",
     candidates=5,
+    embedding_links=False,
     schema_tokens=700,
     syntax_tokens=0,
     max_rounds=0,

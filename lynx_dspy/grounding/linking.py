@@ -60,9 +60,10 @@ def link(
         found += _by_value(question, index, 1.0)
         for note, trust in notes:
             found += _by_value(note, index, trust)
+    links = _ranked(found)
     if embedder is not None:
-        found += near_elements(question, schema, embedder)
-    return _ranked(found)
+        links = _ranked([*links, *near_elements(open_concepts(question, links), schema, embedder)])
+    return links
 
 
 def _ranked(found: Iterable[Link]) -> list[Link]:
