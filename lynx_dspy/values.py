@@ -43,7 +43,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table or view. `row_count` is None where counting would cost too much."""
+    """A table or view. `row_count` is None where counting would cost too much.
+
+    `namespace` is what stands before the name, `schema` or `catalog.schema`. `name` is unique in
+    its schema; where bare names are not, it is qualified and `path` has the parts of the full name.
+    """
 
     name: str
     columns: tuple[Column, ...]
@@ -52,6 +56,16 @@ class Table:
     primary_key: tuple[str, ...] = ()
     row_count: int | None = None
     is_view: bool = False
+    path: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the full name, as they are stored: catalog, schema, table.
+
+        >>> Table("events", (), namespace="shop.raw").parts
+        ('shop', 'raw', 'events')
+        """
+        return self.path or (*filter(None, self.namespace.split(".")), self.name)
 
     def column(self, name: str) -> Column | None:
         """The column of this name, compared without case; None if there is none."""
