@@ -24,6 +24,17 @@ Descriptions = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
+class Official:
+    """A score that the benchmark publishes: right answers over all `n` tasks but those `without`.
+
+    Tasks that were not asked or could not be scored count as wrong in it.
+    """
+
+    n: int
+    without: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Dataset:
     """A dataset's entry.
 
@@ -37,6 +48,7 @@ class Dataset:
     splits: tuple[str, ...] = ()
     train: str = ""
     any_split: bool = False
+    official: tuple[Official, ...] = ()
 
     @property
     def default_split(self) -> str:
@@ -63,6 +75,7 @@ DATASETS: dict[str, Dataset] = {
         module="spider2",
         rule="spider2",
         splits=("lite",),
+        official=(Official(547), Official(544, frozenset({"sf009", "sf013", "sf029"}))),
     ),
     "sql_eval": Dataset(
         title="defog sql-eval",

@@ -96,6 +96,10 @@ def _scores(report: Report) -> Iterator[str]:
         for name, score in report.scores.items()
     ]
     yield from table(("score", "value", "n"), rows)
+    if report.official:
+        yield ""
+        shares = (f"{k}/{n} = {k / int(n) * 100:.2f} %" for n, k in report.official.items())
+        yield f"EX over all tasks, those not scored counted as wrong: {', '.join(shares)}."
 
 
 def _by(axis: str, groups: dict[str, Group]) -> Iterator[str]:

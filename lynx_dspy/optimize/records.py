@@ -249,7 +249,8 @@ class Report:
     class of what does not run, else by `Failure.kind`; `extraction` is the share of the model's
     replies that held a program (None for `lynx score`); `by[axis][value]` splits by difficulty,
     dialect, db; `ex_by_round[r]` is EX if the loop had been stopped after r repairs; `any_right`
-    the share of questions of which some attempt was right.
+    the share of questions of which some attempt was right; `official[n]` counts right answers for
+    the scores that the benchmark publishes over n tasks (`datasets.Official`).
     """
 
     dataset: str
@@ -283,6 +284,7 @@ class Report:
     config: dict[str, Any] | None = None
     without: list[str] = field(default_factory=list)
     version: str = ""
+    official: dict[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean
 
+from lynx_dspy.datasets import DATASETS, Official
 from lynx_dspy.metrics.intervals import Interval, bootstrap, wilson
 from lynx_dspy.optimize.records import (
     SCORES,
@@ -35,7 +36,8 @@ _WRITTEN = ("formulate", "sample", "repair")
 
 def report_on(records: Iterable[Record], config: RunConfig) -> Report:
     """The report of a run, the same whatever order its questions were finished in."""
-    tally = _Tally()
+    known = DATASETS.get(config["dataset"])
+    tally = _Tally(known.official if known else ())
     for record in records:
         tally.add(record)
     return tally.report(config)
@@ -120,7 +122,8 @@ class _Means:
 
 
 class _Tally:
-    def __init__(self) -> None:
+    def __init__(self, official: Sequence[Official]) -> None:
+        self.official = {one: 0 for one in official}
         self.whole = _Part()
         self.by: dict[str, dict[str, _Part]] = {axis: defaultdict(_Part) for axis in AXES}
         self.statuses: Counter[str] = Counter()
@@ -160,6 +163,8 @@ class _Tally:
 
     def _add_scored(self, record: Record) -> None:
         self.ran += record["status"] in ("ok", "empty")
+        for one in self.official:
+            self.official[one] += record["scores"]["ex"] == 1 and record["id"] not in one.without
         self.linking.add(record["linking"])
         self.linked.add(record["linked"])
         if record["failure"]:
@@ -209,6 +214,7 @@ class _Tally:
             config=config["config"],
             without=config["without"],
             version=config["version"],
+            official={str(one.n): right for one, right in self.official.items()},
         )
 
 

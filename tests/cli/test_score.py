@@ -95,6 +95,7 @@ def test_spider2_results_agree_with_themselves(
     assert report["n"] == 547
     assert report["scores"]["ex"]["value"] == 1.0
     assert report["scores"]["ex"]["n"] == 146
+    assert report["official"] == {"547": 146, "544": 146}
 
 
 def test_predictions_of_another_length_are_refused(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from lynx_dspy.datasets.examples import example
 from lynx_dspy.metrics.intervals import Interval
+from lynx_dspy.optimize.pages import report_page
 from lynx_dspy.optimize.questions import Questions
 from lynx_dspy.optimize.recording import blank
 from lynx_dspy.optimize.records import AttemptRecord, Record, Report, RunConfig, Verifier
@@ -84,6 +85,15 @@ def test_the_order_of_records_does_not_matter(scores: list[float | None], seed: 
         assert report.scores["ex"].value == pytest.approx(sum(scored) / len(scored))
         assert report.scores["ex"].low <= report.scores["ex"].value <= report.scores["ex"].high
     assert Report.from_json(report.to_json()) == report
+
+
+def test_official_shares_are_over_all_tasks_of_the_benchmark() -> None:
+    spider2 = describe_run("score", Questions("spider2", "lite", "hash", ()))
+    right = [record(id, 1.0) for id in ("sf009", "sf010", "bq011")]
+    report = report_on([*right, record("sf011", 0.0), record("sf012")], spider2)
+    assert report.official == {"547": 3, "544": 2}
+    assert "3/547 = 0.55 %, 2/544 = 0.37 %" in report_page(report)
+    assert report_on(right, CONFIG).official == {}
 
 
 def test_nothing_is_no_score() -> None:
