@@ -141,13 +141,18 @@ class Finding:
     """One thing that the static check holds against a program.
 
     `name` is the offending identifier or text as the program writes it; `candidates` are exact
-    names from the schema that could be meant, best first.
+    names from the schema that could be meant, best first. `line` and `column` count from 1, 0 where
+    the place cannot be told; `clause` is where in the query it stands, such as WHERE. Two findings
+    that say the same of two places are equal.
     """
 
     failure_class: FailureClass
     message: str
     name: str = ""
     candidates: tuple[str, ...] = ()
+    line: int = field(default=0, compare=False)
+    column: int = field(default=0, compare=False)
+    clause: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
