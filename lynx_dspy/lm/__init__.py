@@ -105,7 +105,7 @@ def _missing(name: str, command: str) -> Path:
 
 
 def _api(name: str, options: dict[str, Any]) -> dspy.LM:
-    # LiteLLM would fetch its price list at import, and wait for a network that may not be there.
+    # At import LiteLLM would fetch its price list: seconds of retries where that host is blocked.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     import dspy
 
@@ -117,8 +117,6 @@ def _api(name: str, options: dict[str, Any]) -> dspy.LM:
         )
     if not options.get("api_key") and not options.get("api_base"):
         _require_key(provider, name)
-    # LiteLLM would fetch prices first: seconds of retries and warnings where that host is blocked.
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     defaults: dict[str, Any] = {"num_retries": _API_RETRIES}
     if not _REASONING.match(name):
         defaults |= {"temperature": 0.0, "max_tokens": _API_MAX_TOKENS}
