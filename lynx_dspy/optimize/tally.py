@@ -33,6 +33,9 @@ AXES = ("difficulty", "dialect", "db")
 _WRITTEN = ("formulate", "sample", "repair")
 """Sources of attempts that a model wrote."""
 
+_NEW = ("formulate", "sample")
+"""Of these, programs that change none before them."""
+
 
 def report_on(records: Iterable[Record], config: RunConfig) -> Report:
     """The report of a run, the same whatever order its questions were finished in."""
@@ -241,7 +244,7 @@ class _AttemptTally:
             if attempt["verified"] is not None:
                 self._verdicts[attempt["verified"], bool(attempt["right"])] += 1
         for before, after in pairwise(attempts):
-            if after["source"] == "sample":
+            if after["source"] in _NEW:
                 continue
             self._repaired[after["source"]] += bool(after["right"]) and not before["right"]
             self._broken[after["source"]] += bool(before["right"]) and not after["right"]

@@ -66,6 +66,12 @@ def test_changes_are_counted_by_who_made_them() -> None:
     assert (changes["sample"].repaired, changes["sample"].attempts) == (0, 1)
 
 
+def test_a_candidate_changes_no_other() -> None:
+    tried = [attempt(True, "sample"), attempt(False, "formulate"), attempt(True, "static")]
+    changes = report_on([record("1", 1.0, attempts=tried)], CONFIG).changes
+    assert (changes["formulate"].broken, changes["static"].repaired) == (0, 1)
+
+
 def test_stopping_earlier_is_told_by_round() -> None:
     rights = [[True], [False, True], [False, False, True], [True, False]]
     found = [record(str(i), 1.0, right_by_round=r) for i, r in enumerate(rights)]
