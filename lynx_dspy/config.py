@@ -85,11 +85,26 @@ class LynxConfig:
     stagnation_rounds: int = 3
     """Repairs in a row without progress after which the loop gives up (III-B)."""
 
+    question_tokens: int = 0
+    """Tokens of one question after which no further repair is begun; 0 sets no limit."""
+
+    program_tokens: int = 1_500
+    """Budget of a program that is shown to the Critic, the Reviser or the verifier."""
+
+    local_edits: bool = True
+    """Whether a repair's changes to clauses apart from its failure are put back (III-C)."""
+
+    fix_patterns: str = ""
+    """File of validated fixes that later questions of a database are shown; empty: none (III-B)."""
+
     retry_temperature: float = 0.7
     """Temperature of a repair after one that changed nothing."""
 
     verify_rounds: int = 1
     """Corrections that a rubber-duck mismatch may ask for (III-C)."""
+
+    verify_threshold: float = 1.0
+    """Doubt from which the verifier rejects: an item violated with a quote weighs 1 (III-C)."""
 
     stage_max_tokens: int = 512
     """Longest reply of a stage; weak models run on."""

@@ -197,7 +197,9 @@ class Attempt:
     """One program of the closed loop with what became of it.
 
     `source` names what wrote it (formulate, repair, static, verify, sample); `delta` is the
-    Critic's reading of the change from the attempt before.
+    Critic's reading of the change from the attempt before. `signals` are oddities of a result that
+    are no errors; `doubt` is the weight of what the verifier holds against it, None if unjudged;
+    `reverted` are clauses that the repair changed without cause, and that were put back.
     """
 
     round: int
@@ -210,6 +212,9 @@ class Attempt:
     suggestion: str = ""
     verified: bool | None = None
     parse_failed: bool = False
+    signals: tuple[str, ...] = ()
+    doubt: float | None = None
+    reverted: tuple[str, ...] = ()
 
     def with_(self, **changes: Any) -> Attempt:
         """A copy with some fields changed."""
