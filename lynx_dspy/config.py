@@ -49,6 +49,9 @@ class LynxConfig:
     candidates: int = 1
     """Programs written for a question before the loop; 1 is the paper's. More cost tokens."""
 
+    rescue_candidates: int = 0
+    """Further candidates, at most, as long as none of those before gives rows."""
+
     candidate_temperature: float = 0.8
     """Temperature of the second and later candidates."""
 
@@ -131,6 +134,7 @@ EMBEDDED = LynxConfig(
     omitted_outputs=frozenset({"analysis"}),
     adapter="fenced",
     candidates=5,
+    rescue_candidates=5,
     embedding_links=False,
     schema_tokens=700,
     syntax_tokens=0,

@@ -21,14 +21,15 @@ class Candidates:
     def __call__(self, first: Sequence[Attempt], sample: Sampler) -> tuple[Attempt, ...]:
         """All attempts, the chosen one last. `sample(k)` writes, checks and runs the k-th program.
 
-        Sampling ends early once the leading result cannot be overtaken.
+        Sampling ends early once the leading result cannot be overtaken, and goes on for some more
+        (`rescue_candidates`) as long as no program gives rows.
         """
-        wanted = config.current().candidates
+        settings = config.current()
         tried = [tuple(first)]
-        for k in range(1, wanted):
-            if _decided([one[-1] for one in tried], wanted):
+        for k in range(1, settings.candidates + settings.rescue_candidates):
+            if _decided([one[-1] for one in tried], settings.candidates):
                 break
-            report("generator.formulate", f"candidate {k + 1}/{wanted}")
+            report("generator.formulate", f"candidate {k + 1}/{max(k + 1, settings.candidates)}")
             tried.append(tuple(sample(k)))
         chosen = tried.pop(choose([one[-1] for one in tried]))
         return tuple(attempt for one in (*tried, chosen) for attempt in one)
@@ -76,7 +77,8 @@ def _rounded(value: object) -> str:
 
 
 def _decided(finals: Sequence[Attempt], wanted: int) -> bool:
-    """Whether no other result with rows can still win more votes than the leader."""
+    """Whether there are rows, and no other result can still win more votes than the leader."""
     counts = Counter(result_key(a) for a in finals if a.outcome.status is Status.OK)
-    ranked = [n for _, n in counts.most_common(2)] + [0, 0]
-    return ranked[0] > ranked[1] + wanted - len(finals)
+    leader, second = [*(n for _, n in counts.most_common(2)), 0, 0][:2]
+    left = wanted - len(finals)
+    return leader > 0 and (left <= 0 or leader > second + left)

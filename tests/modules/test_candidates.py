@@ -48,6 +48,17 @@ def test_sampling_ends_when_nothing_can_change_the_choice() -> None:
     assert made[-1].code == "first"
 
 
+def test_sampling_goes_on_for_some_while_nothing_gives_rows() -> None:
+    pool = [failed("a"), ran("b"), failed("c"), ran("d", (1,)), ran("e", (2,))]
+    with config.using(LynxConfig(candidates=2, rescue_candidates=8)):
+        made = Candidates()(pool[:1], lambda k: [pool[k]])
+    assert [a.code for a in made] == ["a", "b", "c", "d"]
+
+    with config.using(LynxConfig(candidates=2, rescue_candidates=1)):
+        made = Candidates()(pool[:1], lambda k: [pool[k]])
+    assert [a.code for a in made] == ["a", "c", "b"]
+
+
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=7))
 def test_all_attempts_are_kept_and_the_chosen_is_last(results: list[int]) -> None:
     pool = [ran(f"p{i}", (r,)) if r else failed(f"p{i}") for i, r in enumerate(results)]
