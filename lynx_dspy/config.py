@@ -61,6 +61,13 @@ class LynxConfig:
     document_tokens: int = 600
     """Budget of the retrieved passages that the stages may see (III-A1)."""
 
+    jit_below: float = 0.55
+    """Unknown terms are asked for when the evidence scores less; 1 and 0 scores are full and no
+    support of the question (III-A1; measured by `bench/jit.py`)."""
+
+    external_tokens: int = 250
+    """Budget of the quarantined text from outside sources (III-A1)."""
+
     distill_above_tokens: int = 150
     """Knowledge shorter than this is passed on as it is: distilling would cost more (III-A2)."""
 

@@ -190,6 +190,21 @@ class Knowledge:
     syntax: str = ""
     links: tuple[Link, ...] = ()
     left_out: tuple[str, ...] = ()
+    external: str = ""
+    """Quarantined text from outside, a part of K*_sem that the intent stage alone may see."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """What a stage was asked without, since the model objected (paper, Fig. 3).
+
+    `what` is external text, documents, samples, or nothing when all had been dropped before;
+    `why` is content filter or length.
+    """
+
+    stage: str
+    what: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
