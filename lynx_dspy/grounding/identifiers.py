@@ -16,6 +16,11 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
+from lynx_dspy.values import Table
+
+NESTED = frozenset({"bigquery"})
+"""Dialects whose nested fields are columns with dotted names; no other name has a dot there."""
+
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = frozenset(
     """
@@ -32,6 +37,17 @@ _RESERVED = frozenset(
     variadic when where window with within
     """.split()  # noqa: SIM905 - a list of a hundred quoted words would fill two pages
 )
+_RESERVED_IN = {
+    "snowflake": frozenset(
+        """
+        account connect connection current database following gscluster ilike increment issue minus
+        organization regexp revoke rlike row rows sample schema start tablesample trigger try_cast
+        view whenever
+        """.split()
+    )
+}
+"""Words that a dialect reserves beyond the common ones and those that sqlglot knows of."""
+
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _CONTROL = re.compile(r"[\s\x00-\x1f\x7f]+")
 
@@ -52,15 +68,30 @@ def shown(name: str, dialect: str) -> str:
 
     >>> shown("customer_id", "sqlite"), shown("group", "sqlite"), shown("Net Sales", "bigquery")
     ('customer_id', '"group"', '`Net Sales`')
+    >>> shown("event_params.value.int value", "bigquery")
+    'event_params.value.`int value`'
     """
+    if dialect in NESTED and "." in name:
+        return ".".join(shown(part, dialect) for part in name.split("."))
     return quote(name, dialect) if _needs_quotes(name, dialect) else name
+
+
+def full_name(table: Table, dialect: str) -> str:
+    """The table's full name as a program of `dialect` should write it.
+
+    >>> full_name(Table("events", (), namespace="web-data.ga4"), "bigquery")
+    '`web-data`.ga4.events'
+    >>> full_name(Table("Gsod", (), namespace="NOAA.PUBLIC"), "snowflake")
+    'NOAA.PUBLIC."Gsod"'
+    """
+    return ".".join(shown(part, dialect) for part in table.parts)
 
 
 def _needs_quotes(name: str, dialect: str) -> bool:
     if not _BARE.fullmatch(name) or name.casefold() in _RESERVED:
         return True
     rules = Dialect.get_or_raise(dialect)
-    reserved = rules.generator_class.RESERVED_KEYWORDS
+    reserved = rules.generator_class.RESERVED_KEYWORDS | _RESERVED_IN.get(dialect, frozenset())
     return name.casefold() in reserved or rules.case_sensitive(name)
 
 
@@ -87,6 +118,11 @@ def literal(value: Any, dialect: str, width: int = 40) -> str | None:
         value = value.isoformat(" ") if isinstance(value, datetime.datetime) else str(value)
     line = _CONTROL.sub(" ", str(value))
     line = line if len(line) <= width else line[: width - 1].rstrip() + "…"
+    return _text(line, dialect)
+
+
+@lru_cache(maxsize=65_536)
+def _text(line: str, dialect: str) -> str:
     return exp.Literal.string(line).sql(dialect=dialect)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from lynx_dspy.grounding.identifiers import shown
+from lynx_dspy.grounding.identifiers import full_name, shown
 from lynx_dspy.values import Column, ForeignKey, Table
 
 DESCRIPTION_CHARS = 120
@@ -45,8 +45,7 @@ def description_text(description: str) -> str:
 
 def table_name(table: Table, dialect: str) -> str:
     """The name by which a program must call the table."""
-    parts = (table.namespace, table.name) if table.namespace else (table.name,)
-    return ".".join(shown(part, dialect) for part in parts)
+    return full_name(table, dialect)
 
 
 def join_text(key: ForeignKey, tables: Mapping[str, Table], dialect: str) -> str:

@@ -14,8 +14,9 @@ from sqlglot.tokenizer_core import TokenType
 
 from lynx_dspy.engines.ddl_comments import read_comments
 from lynx_dspy.errors import BadInput, UnknownName
+from lynx_dspy.grounding.identifiers import NESTED
 from lynx_dspy.grounding.sources.naming import distinct_names
-from lynx_dspy.grounding.sources.nested import EXPANDED, short_type
+from lynx_dspy.grounding.sources.nested import short_type
 from lynx_dspy.grounding.sources.reading import Reading, line
 from lynx_dspy.values import Column, ForeignKey, Schema, Table
 
@@ -180,7 +181,7 @@ class _Reader:
             description=line(text) or _option(item) or comments.get(item.name.casefold(), ""),
             nullable=not strict,
         )
-        if kind is not None and self.dialect in EXPANDED:
+        if kind is not None and self.dialect in NESTED:
             yield from self._fields(name, kind)
 
     def _fields(self, name: str, kind: exp.Expr) -> Iterator[Column]:
@@ -193,7 +194,7 @@ class _Reader:
 
     def _type(self, kind: exp.Expr | None) -> str:
         text = kind.sql(dialect=self.dialect) if kind is not None else ""
-        return short_type(text) if self.dialect in EXPANDED else text
+        return short_type(text) if self.dialect in NESTED else text
 
     def _primary_key(self, items: list[exp.Expr]) -> _Path:
         for item in items:

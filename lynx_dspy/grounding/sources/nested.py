@@ -8,9 +8,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-EXPANDED = frozenset({"bigquery"})
-"""Dialects whose nested fields are columns of their own; a column's name has no dot there."""
-
 _LONGEST_CELL = 200_000
 _NUMPY_ROWS = re.compile(r"\}\s*\n\s*\{")
 

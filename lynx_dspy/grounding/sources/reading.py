@@ -73,17 +73,16 @@ def samples(values: Iterable[Any], dialect: str, most: int = SAMPLES) -> tuple[s
     >>> samples(["a", None, float("nan"), "a", {"b": 1}, 2], "sqlite")
     ("'a'", '2')
     """
-    found: dict[str, None] = {}
+    found: dict[Any, None] = {}
     for value in values:
         if len(found) == most:
             break
-        if isinstance(value, dict | list) or (isinstance(value, float) and math.isnan(value)):
+        nested = isinstance(value, dict | list)
+        if nested or value in (None, "") or (isinstance(value, float) and math.isnan(value)):
             continue
-        short = value[:_LONGEST_SAMPLE] if isinstance(value, str) else value
-        text = literal(short, dialect)
-        if text is not None and short != "":
-            found[text] = None
-    return tuple(found)
+        found[value[:_LONGEST_SAMPLE] if isinstance(value, str) else value] = None
+    texts = (literal(value, dialect) for value in found)
+    return tuple(dict.fromkeys(text for text in texts if text is not None))
 
 
 def line(text: object) -> str:
