@@ -43,7 +43,7 @@ _RESERVED_IN = {
         account connect connection current database following gscluster ilike increment issue minus
         organization regexp revoke rlike row rows sample schema start tablesample trigger try_cast
         view whenever
-        """.split()
+        """.split()  # noqa: SIM905 - as above
     )
 }
 """Words that a dialect reserves beyond the common ones and those that sqlglot knows of."""
