@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lynx_dspy.engines import connect
     from lynx_dspy.grounding.documents import Documents
     from lynx_dspy.lm import lm
+    from lynx_dspy.optimize.artifact import load
     from lynx_dspy.optimize.evaluate import evaluate
     from lynx_dspy.program import Lynx
 
@@ -28,6 +29,7 @@ __all__ = [
     "connect",
     "evaluate",
     "lm",
+    "load",
     "metrics",
     "profile",
 ]
@@ -40,6 +42,7 @@ _HOMES = {
     "connect": "lynx_dspy.engines",
     "evaluate": "lynx_dspy.optimize.evaluate",
     "lm": "lynx_dspy.lm",
+    "load": "lynx_dspy.optimize.artifact",
     "metrics": "lynx_dspy.metrics",
     "profile": "lynx_dspy.config",
 }

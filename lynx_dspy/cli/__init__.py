@@ -22,6 +22,7 @@ _COMMANDS = {
     "report": ("report", "The paper's tables and figures from finished runs."),
     "eval": ("eval", "Run the program over a dataset and score it; resumes by itself."),
     "score": ("score", "Score predictions in an official format; no model is asked."),
+    "artifact": ("artifact", "Show, compare and verify compiled programs."),
     "model": ("model", "Pull, list and find the embedded models."),
     "doctor": ("doctor", "Say what is installed, what would run, and what is missing."),
     "sample": ("sample", "Build the sample warehouse and name its documents."),

@@ -14,6 +14,7 @@ _MOST_SKIPPED = 5
 @click.option("--docs", type=click.Path(), help="Folder or file of documents with definitions.")
 @click.option("--evidence", default="", help="What the question's terms mean, in a sentence.")
 @click.option("--lm", "lm_name", help="Language model [default: $LYNX_LM, else local].")
+@click.option("--artifact", "folder", type=click.Path(), help="Folder of a compiled program.")
 @click.option("--without", multiple=True, help="Leave a part out; may be given several times.")
 @click.option("--trace", is_flag=True, help="Show every attempt and what each stage was given.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
@@ -23,6 +24,7 @@ def command(
     docs: str | None,
     evidence: str,
     lm_name: str | None,
+    folder: str | None,
     without: tuple[str, ...],
     trace: bool,
     as_json: bool,
@@ -32,8 +34,8 @@ def command(
 
     import dspy
 
-    from lynx_dspy.ablations import ablate
     from lynx_dspy.answers import to_json
+    from lynx_dspy.cli.artifact import open_program, origin_of
     from lynx_dspy.cli.plain import echo_json, one_line
     from lynx_dspy.cli.show import Progress, show_answer
     from lynx_dspy.engines import connect
@@ -42,17 +44,18 @@ def command(
 
     # A reply cut at its limit is an attempt's affair, told by --trace, not a warning to a user.
     logging.getLogger("dspy").setLevel(logging.ERROR)
-    program = ablate(without)
+    program = open_program(folder, without)
     documents = Documents.open(docs) if docs else None
     with connect(url) as database:
         model = lm(lm_name)
+        artifact = origin_of(program, model)
         for skipped in documents.skipped[:_MOST_SKIPPED] if documents else ():
             click.echo(f"not read: {one_line(skipped)}", err=True)
         with Progress(), dspy.context(lm=model):
             answer = program(
                 question=question, database=database, documents=documents, evidence=evidence
             )
-        record = to_json(answer, question, database, describe(model))
+        record = to_json(answer, question, database, describe(model)) | {"artifact": artifact}
     if as_json:
         echo_json(record)
     else:

@@ -16,6 +16,7 @@ _CACHED_CALLS = 2_000
 @click.option("--limit", type=click.IntRange(1), help="Ask the first N questions only.")
 @click.option("--ids", "ids_file", type=click.Path(), help="File of the ids to ask, one a line.")
 @click.option("--lm", "lm_name", help="Language model [default: $LYNX_LM, else local].")
+@click.option("--artifact", "folder", type=click.Path(), help="Folder of a compiled program.")
 @click.option("--without", multiple=True, help="Leave a part out; may be given several times.")
 @click.option(
     "--workers",
@@ -41,6 +42,7 @@ def command(
     limit: int | None,
     ids_file: str | None,
     lm_name: str | None,
+    folder: str | None,
     without: tuple[str, ...],
     workers: int,
     deadline: float | None,
@@ -55,7 +57,7 @@ def command(
     """
     import dspy
 
-    from lynx_dspy.ablations import ablate
+    from lynx_dspy.cli.artifact import open_program, origin_of
     from lynx_dspy.cli.runs import Bar, show_report
     from lynx_dspy.lm import lm
     from lynx_dspy.optimize.evaluate import evaluate, export
@@ -63,18 +65,21 @@ def command(
 
     ids = read_ids(ids_file) if ids_file else None
     questions = from_dataset(name, data, split, limit=limit, ids=ids)
-    program = ablate(without)
+    program = open_program(folder, without)
+    model = lm(lm_name)
+    artifact = origin_of(program, model)
     dspy.configure_cache(memory_max_entries=_CACHED_CALLS)
     with Bar() as bar:
         report = evaluate(
             program,
             questions,
-            lm=lm(lm_name),
+            lm=model,
             out=out,
             workers=workers,
             deadline=deadline,
             ves=ves,
             without=without,
+            artifact=artifact,
             watch=bar.watch,
         )
     if kind:

@@ -11,7 +11,6 @@ No pickle, no code, no secrets. A folder is replaced whole or not at all.
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -58,6 +57,9 @@ __all__ = [
 MANIFEST, PROGRAM, PROMPTS, EVAL = "manifest.json", "program.json", "prompts.json", "eval.jsonl"
 
 _FILE_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}\.json")
+_HERE_ONLY = {"fix_patterns": ""}
+"""Knobs that name places of one machine: neither saved nor taken from an artifact."""
+
 _MANIFEST_BYTES = 4_000_000
 _EXTRA_BYTES = 256_000_000
 
@@ -165,7 +167,7 @@ def _described(program: Lynx, manifest: Manifest) -> tuple[dict[str, Any], Manif
     """The files but for `eval.jsonl`, and the manifest with all that the program says."""
     config = program.config or configs.profile(manifest.backbone.name)
     adapter = config.adapter or manifest.adapter or _adapter_now()
-    config = config.with_(adapter=adapter)
+    config = config.with_(adapter=adapter, **_HERE_ONLY)
     prompts = rendered(program, config)
     kept = states.predictors(program)
     fields = {path: states.fields_of(one.signature) for path, one in kept.items()}
@@ -243,8 +245,9 @@ def _require_known(manifest: Manifest) -> None:
     for name in manifest.without:
         if name not in ABLATIONS:
             raise UnknownName("part in `without`", name, ABLATIONS)
-    if manifest.adapter and manifest.adapter not in KINDS:
-        raise UnknownName("adapter", manifest.adapter, KINDS)
+    for adapter in (manifest.adapter, manifest.config.adapter):
+        if adapter not in KINDS:
+            raise UnknownName("adapter", adapter, KINDS)
     for name in manifest.files:
         if name != EVAL and not _FILE_NAME.fullmatch(name):
             raise ArtifactError(
@@ -285,7 +288,7 @@ def _changed_files(place: Path, manifest: Manifest) -> Iterator[str]:
 
 def _fresh(place: Path, manifest: Manifest, into: Lynx | None) -> Lynx:
     program = ablate(manifest.without) if into is None else into
-    program.config = manifest.config.with_(adapter=manifest.adapter or manifest.config.adapter)
+    program.config = manifest.config.with_(**_HERE_ONLY)
     return program
 
 

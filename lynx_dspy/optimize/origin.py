@@ -24,7 +24,7 @@ class PackageWarning(ArtifactWarning):
     """Another version of a package, or prompts that this version makes otherwise."""
 
 
-class Origin(BaseCallback):  # type: ignore[misc]  # untyped in DSPy
+class Origin(BaseCallback):
     """Remembers the manifest of a loaded program and looks at each language model that runs it."""
 
     def __init__(self, manifest: Manifest) -> None:
@@ -47,7 +47,7 @@ class Origin(BaseCallback):  # type: ignore[misc]  # untyped in DSPy
 
 def origin(program: dspy.Module) -> Origin | None:
     """Where the program was loaded from; None if it was not."""
-    return next((one for one in program.callbacks if isinstance(one, Origin)), None)
+    return next((c for c in getattr(program, "callbacks", ()) if isinstance(c, Origin)), None)
 
 
 def check_backbone(manifest: Manifest, lm: dspy.BaseLM) -> list[str]:

@@ -53,7 +53,7 @@ class RunConfig(TypedDict):
     lm: dict[str, Any] | None
     """`lynx_dspy.lm.describe`; None for `lynx score`."""
     artifact: str | None
-    """Folder of the compiled program, if one ran."""
+    """Identity of the compiled program (`manifest.identity`), if one ran."""
     config: dict[str, Any] | None
     """The LynxConfig in JSON values; None for `lynx score`."""
     without: list[str]

@@ -21,6 +21,7 @@ from lynx_dspy.datasets.hashing import files_hash
 from lynx_dspy.errors import BadInput
 from lynx_dspy.lm import describe, redact
 from lynx_dspy.optimize.journal import write_whole
+from lynx_dspy.optimize.origin import origin
 from lynx_dspy.optimize.questions import Questions
 from lynx_dspy.optimize.records import (
     FORMAT,
@@ -50,7 +51,11 @@ def describe_run(
     ves: int = 0,
     predictions_hash: str | None = None,
 ) -> RunConfig:
-    """The configuration of a run that begins now."""
+    """The configuration of a run that begins now.
+
+    A program that was loaded from an artifact is known by the artifact's identity, which changes
+    when it is compiled anew, and not when it is moved.
+    """
     return RunConfig(
         format=FORMAT,
         kind=kind,
@@ -58,7 +63,7 @@ def describe_run(
         split=questions.split,
         dataset_hash=questions.hash,
         lm=describe(lm) if lm is not None else None,
-        artifact=artifact,
+        artifact=artifact or _artifact_of(program),
         config=_config_of(program, lm),
         without=sorted(without),
         deadline=deadline,
@@ -107,6 +112,11 @@ def code_hash() -> str:
     root = Path(lynx_dspy.__file__).parent
     files = (p for ending in ("*.py", "*.md") for p in root.rglob(ending))
     return files_hash(p for p in files if p.relative_to(root).parts[0] not in _LEFT_OUT)
+
+
+def _artifact_of(program: dspy.Module | None) -> str | None:
+    came_from = origin(program) if program is not None else None
+    return came_from.identity if came_from else None
 
 
 def _config_of(program: dspy.Module | None, lm: dspy.LM | None) -> dict[str, Any] | None:

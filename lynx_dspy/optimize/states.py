@@ -19,6 +19,8 @@ from lynx_dspy.optimize.plainjson import digest_of
 
 _NO_PARTS = frozenset({"callbacks", "history", "config"})
 
+_SHAPE: dict[str, type] = {"instructions": list, "demos": list, "config": dict, "fields": dict}
+
 State = dict[str, Any]
 
 
@@ -75,16 +77,22 @@ def state_of(path: str, predictor: dspy.Predict) -> State:
     return {name: plain(f"{path}.{name}", value) for name, value in state.items()}
 
 
+def checked(path: str, state: object) -> State:
+    """`state` if it has the shape that `state_of` gives; else raises `ArtifactError`."""
+    if not isinstance(state, dict) or state.keys() != _SHAPE.keys():
+        raise ArtifactError(f"{path}: a state has the keys {', '.join(_SHAPE)}, and no others.")
+    for name, kind in _SHAPE.items():
+        if not isinstance(state[name], kind):
+            raise ArtifactError(f"{path}.{name} is a {type(state[name]).__name__}.")
+    for name, kind in (("instructions", str), ("demos", dict)):
+        if not all(isinstance(one, kind) for one in state[name]):
+            raise ArtifactError(f"{path}.{name} holds something else than a {kind.__name__}.")
+    return state
+
+
 def restore(path: str, predictor: dspy.Predict, state: object) -> None:
     """Give the predictor a state that `state_of` made. Raises `ArtifactError` for another shape."""
-    shape = {"instructions": list, "demos": list, "config": dict, "fields": dict}
-    if not isinstance(state, dict) or state.keys() != shape.keys():
-        raise ArtifactError(f"{path}: a state has the keys {', '.join(shape)}, and no others.")
-    for name, kind in shape.items():
-        if not isinstance(state[name], kind):
-            raise ArtifactError(f"{path}.{name} is no {kind.__name__}.")
-    if not all(isinstance(line, str) for line in state["instructions"]):
-        raise ArtifactError(f"{path}.instructions is not a list of lines.")
+    state = checked(path, state)
     signature = predictor.signature
     for name, texts in _field_texts(path, signature, state["fields"]):
         signature = signature.with_updated_fields(name, **texts)
@@ -157,7 +165,7 @@ def _field_texts(
     """The fields whose texts an optimizer changed, with the new ones."""
     if stored.keys() != signature.fields.keys():
         raise ArtifactError(
-            f"{path}.fields has {', '.join(stored)}; this program has {', '.join(signature.fields)}."
+            f"{path}.fields has {', '.join(stored)}; this program {', '.join(signature.fields)}."
         )
     for name, texts in stored.items():
         if not isinstance(texts, dict) or not all(isinstance(t, str) for t in texts.values()):
@@ -173,4 +181,7 @@ def _demo(path: str, signature: type[dspy.Signature], demo: object) -> dspy.Exam
     known = {*signature.fields, "augmented"}
     if not isinstance(demo, dict) or not demo.keys() <= known:
         raise ArtifactError(f"{path}.demos holds what is no demo of this stage.")
+    for name, value in demo.items():
+        if isinstance(value, dict):
+            raise ArtifactError(f"{path}.demos: {name} holds an object; texts and lists are used.")
     return dspy.Example(**demo).with_inputs(*(n for n in signature.input_fields if n in demo))
