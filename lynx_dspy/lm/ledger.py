@@ -170,7 +170,7 @@ def _call_of(entry: Mapping[str, Any], seconds: float) -> Call:
         completion_tokens=completion,
         cached=cached,
         seconds=seconds,
-        finish_reason=next((r for a in answers if (r := _finish_reason(a))), ""),
+        finish_reason=finish_reason(entry),
         estimated=estimated,
     )
 
@@ -202,6 +202,12 @@ def _tokens(usage: Any) -> tuple[int, int]:
     prompt = _field(usage, "prompt_tokens") or _field(usage, "input_tokens") or 0
     completion = _field(usage, "completion_tokens") or _field(usage, "output_tokens") or 0
     return int(prompt), int(completion)
+
+
+def finish_reason(entry: Mapping[str, Any]) -> str:
+    """How the reply of a history entry ended, as `stop` or `length`; empty if that is not said."""
+    answers = _answers(entry.get("response"))
+    return next((reason for answer in answers if (reason := _finish_reason(answer))), "")
 
 
 def _finish_reason(answer: Any) -> str:
