@@ -14,6 +14,7 @@ from lynx_dspy.modules import plain
 from lynx_dspy.modules.candidates import NoCandidates
 from lynx_dspy.modules.checker import NoChecker
 from lynx_dspy.modules.retrieval import NoConcepts
+from lynx_dspy.modules.stage import Stage
 from lynx_dspy.modules.standins import (
     AppendOnlyCritic,
     NoReviser,
@@ -83,6 +84,8 @@ def without_demos(program: Lynx) -> Lynx:
     """The few-shot demos of a compiled program are taken out."""
     for predictor in program.predictors():
         predictor.demos = []
+        if isinstance(predictor, Stage):
+            predictor.nearest = None
     return program
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import dspy
 from dspy.utils.exceptions import LMError
@@ -14,12 +15,14 @@ from lynx_dspy.config import LynxConfig
 from lynx_dspy.engines.base import Database
 from lynx_dspy.errors import BadInput, ModelError
 from lynx_dspy.grounding.documents import Documents
+from lynx_dspy.grounding.lookup import Source
 from lynx_dspy.lm import adapter_for, explain
 from lynx_dspy.lm.ledger import Ledger, at_round
 from lynx_dspy.modules.candidates import Candidates, Sampler, agreement
 from lynx_dspy.modules.checker import Checker
 from lynx_dspy.modules.critic import Critic, Memory
 from lynx_dspy.modules.generator import Draft, Generator
+from lynx_dspy.modules.nearest import answering, artifact_files, restore_files
 from lynx_dspy.modules.reviser import Reviser
 from lynx_dspy.modules.verifier import Verdict, Verifier
 from lynx_dspy.progress import report
@@ -77,12 +80,15 @@ class Lynx(dspy.Module):
         database: Database,
         documents: Documents | None = None,
         evidence: str = "",
+        sources: Sequence[Source] = (),
     ) -> dspy.Prediction:
         """The best program found, its outcome, and how it came about.
 
+        `sources` explain terms that documents and evidence leave open (`Glossary`, `Pack`,
+        `Wikipedia` or your own).
         Fields: `code`, `outcome` (values.Outcome), `verified`, `agreement` (candidates with this
         result, and all), `explanation`, `mismatch`, `attempts` (tuple of values.Attempt),
-        `knowledge`, `intent`, `patterns` (fixes that worked), `usage` (values.UsageReport),
+        `knowledge`, `dropped` (what the model refused to see), `intent`, `patterns` (fixes that worked), `usage` (values.UsageReport),
         `seconds`. Raises `BadInput` for an unusable question and `ModelError` when the model
         cannot be reached; a program that fails is an outcome.
         """
@@ -91,9 +97,12 @@ class Lynx(dspy.Module):
         question = _usable(question, settings)
         ledger = Ledger()
         adapter = adapter_for(dspy.settings.lm, settings.adapter or None)
-        with configs.using(settings), ledger.recording(), dspy.context(adapter=adapter):
+        near = answering(question, database.name)
+        with configs.using(settings), ledger.recording(), near, dspy.context(adapter=adapter):
             try:
-                draft = self.generator(question, database, documents, encodable(evidence))
+                draft = self.generator(
+                    question, database, documents, encodable(evidence), sources
+                )
                 trail = self.close_loop(Request(question, database, draft))
             except LMError as error:
                 raise ModelError(explain(error)) from error
@@ -108,11 +117,20 @@ class Lynx(dspy.Module):
             mismatch=verdict.mismatch,
             attempts=tuple(trail.attempts),
             knowledge=draft.knowledge,
+            dropped=draft.dropped,
             intent=draft.intent,
             patterns=trail.memory.patterns,
             usage=ledger.report(),
             seconds=time.perf_counter() - started,
         )
+
+    def artifact_files(self) -> Mapping[str, Any]:
+        """What an artifact keeps beside the predictors: demos to pick the nearest of."""
+        return artifact_files(dict(self.named_predictors()))
+
+    def restore_files(self, files: Mapping[str, Any]) -> None:
+        """Take up what `artifact_files` gave. Raises `ArtifactError` for what does not fit."""
+        restore_files(dict(self.named_predictors()), files)
 
     def close_loop(self, request: Request) -> Trail:
         """Run, criticise and revise until a program stands or no round is left."""

@@ -119,6 +119,12 @@ def default_embedder() -> LocalEmbedder | None:
     return None
 
 
+def embedder_of(name: str) -> LocalEmbedder | None:
+    """The embedder of this name, None if its weights are not on this machine."""
+    folder = {BGE_M3: _bge_folder, MINILM: _minilm_folder}.get(name, lambda: None)()
+    return _embedder(name, folder) if folder is not None else None
+
+
 def explain_embedder() -> Found:
     """The name of the default embedder and the reason for it, without loading anything."""
     bge, minilm = _bge_folder(), _minilm_folder()

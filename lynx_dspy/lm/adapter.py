@@ -11,6 +11,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any, Literal, get_args, get_origin
 
 import dspy
@@ -39,6 +40,24 @@ Message = dict[str, Any]
 
 class _Compact(ABC):
     """What both compact adapters share: the system message, inputs as labelled text, demos."""
+
+    shared: tuple[str, ...] = ()
+    """Inputs that stand before the demos: what stays the same while the demos change."""
+
+    def format(
+        self, signature: Signature, demos: list[dict[str, Any]], inputs: dict[str, Any]
+    ) -> list[Message]:
+        """System message, demos as turns, request; `shared` inputs open the first turn."""
+        own = {name: value for name, value in inputs.items() if name not in self.shared}
+        # DSPy wraps the `parse` of every subclass of its adapters, so this is none of them.
+        messages: list[Message] = super().format(signature, demos, own)  # type: ignore[misc]
+        common = {name: inputs[name] for name in self.shared if name in inputs}
+        lead = self.format_user_message_content(signature, common)
+        if lead:
+            first = messages[1] if len(messages) > 1 else {"role": "user", "content": ""}
+            text = "\n\n".join(part for part in (lead, first["content"]) if part)
+            messages[1:2] = [{**first, "content": text}]
+        return messages
 
     def format_system_message(self, signature: Signature) -> str:
         given = _described(signature.input_fields)
@@ -71,7 +90,10 @@ class _Compact(ABC):
         return "\n\n".join(part for part in (prefix, *parts, suffix) if part)
 
     def format_demos(self, signature: Signature, demos: list[dict[str, Any]]) -> list[Message]:
-        """User and assistant turns; a demo without all outputs would teach a wrong form."""
+        """User and assistant turns; a demo without all outputs would teach a wrong form.
+
+        Inputs that a demo lacks are left out of its turn: a demo need not repeat a schema.
+        """
         messages: list[Message] = []
         for demo in demos:
             if any(demo.get(name) is None for name in signature.output_fields):
@@ -186,6 +208,15 @@ def adapter_for(lm: dspy.BaseLM, kind: str | None = None) -> dspy.Adapter:
     if kind not in KINDS:
         raise UnknownName("adapter", kind, KINDS)
     return KINDS[kind]()
+
+
+def with_shared_first(adapter: dspy.Adapter, shared: tuple[str, ...]) -> dspy.Adapter:
+    """The adapter with these inputs before the demos; `chat` keeps DSPy's own order."""
+    if not shared or not isinstance(adapter, _Compact):
+        return adapter
+    changed = copy(adapter)
+    changed.shared = shared
+    return changed
 
 
 def reply_schema(signature: Signature, bounded: bool) -> dict[str, Any]:

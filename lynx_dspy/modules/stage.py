@@ -9,6 +9,8 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError, ContextWindowExceededError
 
 from lynx_dspy import config
+from lynx_dspy.lm.adapter import with_shared_first
+from lynx_dspy.modules.nearest import NearestDemos
 from lynx_dspy.progress import report
 from lynx_dspy.texts import encodable
 
@@ -30,6 +32,8 @@ class Stage(dspy.Predict):
     stand_in: ClassVar[StandIn]
     says: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()
+    nearest: NearestDemos | None = None
+    """Demos to pick the nearest of for each question; they follow `demos`."""
 
     def __init__(self) -> None:
         super().__init__(self.asks)
@@ -38,6 +42,14 @@ class Stage(dspy.Predict):
         if not self._asked(inputs):
             return dspy.Prediction(**type(self).stand_in(**inputs))
         report(self.stage_name, self.says)
+        if self.nearest is None:
+            return self._ask(inputs)
+        inputs["demos"] = [*self.demos, *self.nearest.pick()]
+        adapter = with_shared_first(dspy.settings.adapter, self.nearest.shared)
+        with dspy.context(adapter=adapter):
+            return self._ask(inputs)
+
+    def _ask(self, inputs: dict[str, Any]) -> dspy.Prediction:
         settings = config.current()
         overrides = inputs.pop("config", {})
         signature = self._asked_for(settings.omitted_outputs)

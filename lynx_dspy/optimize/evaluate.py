@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +41,9 @@ _EXPORTS = {
 }
 
 
+Observe = Callable[[dspy.Example, dspy.Prediction], None]
+
+
 def evaluate(
     program: dspy.Module,
     dataset: str | Sequence[dspy.Example] | Questions,
@@ -58,6 +61,7 @@ def evaluate(
     artifact: str | None = None,
     patience: Patience | None = None,
     watch: Watch | None = None,
+    observe: Observe | None = None,
 ) -> Report:
     """Run `program` over `dataset` and score it by the dataset's own rule.
 
@@ -66,7 +70,8 @@ def evaluate(
     finished question is kept there, and the same call goes on where it ended. `workers` threads
     ask at a time, one for local models; `deadline` is in seconds a question; `ves` is the number
     of timings for r_ves and ves. `without` and `artifact` say what the program is, for the
-    records. `watch` is told of the progress. Raises `BadInput` for what cannot be run and
+    records. `watch` is told of the progress, `observe` is shown each answer before its record is
+    kept. Raises `BadInput` for what cannot be run and
     `ModelError` when the model cannot be used.
     """
     questions = _questions(dataset, data, split, limit, ids)
@@ -86,7 +91,13 @@ def evaluate(
     gate = Gate()
     with _folder(out) as folder, Databases(max(8, 2 * workers), _opener(questions)) as open_ones:
         asking = _Asking(
-            program, open_ones, gate, deadline=deadline, ves=ves, patience=patience or Patience()
+            program,
+            open_ones,
+            gate,
+            deadline=deadline,
+            ves=ves,
+            patience=patience or Patience(),
+            observe=observe,
         )
         # Retries are the runner's: waiting for a service must not count against the deadline.
         settings = {"lm": model.copy(num_retries=0), "max_history_size": 1}
@@ -159,6 +170,7 @@ class _Asking:
     deadline: float | None
     ves: int
     patience: Patience
+    observe: Observe | None = None
     documents: Recent[Documents] = field(default_factory=lambda: Recent(size=8))
 
     def __call__(self, example: dspy.Example) -> Finished:
@@ -178,6 +190,8 @@ class _Asking:
                 gate=self.gate,
             )
             reply = _with_outcome(reply, leases[0].database)
+            if self.observe is not None and reply.answer is not None:
+                self.observe(example, reply.answer)
             record = recording.with_reply(recording.blank(example), reply)
             if record["status"] != UNAVAILABLE:
                 record = self._judged(record, example, reply, leases)
