@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from lynx_dspy.engines.grouping import STRICT
 from lynx_dspy.engines.names import Frame, home, nearest, normal
 from lynx_dspy.engines.problems import Kind, Problem, problem
 from lynx_dspy.engines.respell import respell
@@ -19,12 +20,16 @@ def misspellings(tree: exp.Expr, schema: Schema) -> Iterator[Problem]:
             yield problem(Kind.SPELLING, text, change.before, (change.after,))
 
 
-def doubts(views: tuple[Frame, ...]) -> Iterator[Problem]:
+def doubts(views: tuple[Frame, ...], schema: Schema) -> Iterator[Problem]:
     for frame in views:
         yield from _nulls(frame)
         yield from _literals(frame)
         yield from _products(frame)
-        yield from _ungrouped(frame)
+        yield from _numbers_as_text(frame)
+        if schema.dialect in _CLASHING:
+            yield from _clashes(frame, schema)
+        if schema.dialect not in STRICT:
+            yield from _ungrouped(frame)
 
 
 def _nulls(frame: Frame) -> Iterator[Problem]:
@@ -108,6 +113,54 @@ def _products(frame: Frame) -> Iterator[Problem]:
         if not tied:
             text = f"{join.this.alias_or_name} is joined without a condition: every pair of rows"
             yield problem(Kind.PRODUCT, text, join.this.alias_or_name, (), join, frame)
+
+
+_CLASHING = frozenset({"bigquery", "postgres", "redshift"})
+"""Dialects that refuse to compare a text column with a number column."""
+
+
+def _numbers_as_text(frame: Frame) -> Iterator[Problem]:
+    """Text columns that hold numbers, ordered or added as they are: '9' comes after '10'."""
+    for node in frame.select.find_all(exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.Ordered):
+        if home(node) is not frame.select or not isinstance(node.this, exp.Column):
+            continue
+        column = column_of(node.this, frame)
+        if column is None or not _holds_numbers(column):
+            continue
+        other = node.args.get("expression") or node.args.get("low")
+        number = isinstance(other, exp.Literal | exp.Neg) and not other.is_string
+        if isinstance(node, exp.Ordered) or number:
+            name = node.this.sql()
+            text = f"{name} is text that holds numbers, and is ordered as text; "
+            text += f"write CAST({name} AS a number)"
+            yield problem(Kind.NUMBER, text, name, (), node.this, frame)
+
+
+def _holds_numbers(column: Column) -> bool:
+    texts = [s[1:-1] for s in column.samples if s.startswith("'") and s.endswith("'")]
+    kind = column.type.upper().startswith(("TEXT", "VARCHAR", "STRING", "CHAR"))
+    lengths = {len(t.lstrip("-").split(".")[0]) for t in texts}
+    return kind and len(lengths) > 1 and all(map(_is_number, texts))
+
+
+def _clashes(frame: Frame, schema: Schema) -> Iterator[Problem]:
+    for node in frame.select.find_all(exp.EQ):
+        sides = (node.this, node.expression)
+        if home(node) is not frame.select or not all(isinstance(s, exp.Column) for s in sides):
+            continue
+        kinds = [_family(column_of(side, frame)) for side in sides]
+        if {"text", "number"} == set(kinds):
+            written = node.sql(schema.dialect)
+            text = f"{written} compares a text with a number; CAST one of them"
+            yield problem(Kind.TYPE, text, written, (), node, frame)
+
+
+def _family(column: Column | None) -> str:
+    kind = column.type.upper() if column else ""
+    if kind.startswith(("TEXT", "VARCHAR", "STRING", "CHAR")):
+        return "text"
+    numeric = ("INT", "BIGINT", "SMALLINT", "NUM", "DEC", "FLOAT", "DOUBLE", "REAL")
+    return "number" if kind.startswith(numeric) else ""
 
 
 def _ungrouped(frame: Frame) -> Iterator[Problem]:

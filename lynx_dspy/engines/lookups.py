@@ -7,61 +7,159 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from lynx_dspy.engines import keys
-from lynx_dspy.engines.names import PSEUDO_COLUMNS, Frame, Source, find_table, home, nearest
+from lynx_dspy.engines.fields import field_problems
+from lynx_dspy.engines.folding import QUALIFIED, full_name, is_exact, named_alike, stored_as
+from lynx_dspy.engines.names import (
+    PSEUDO_COLUMNS,
+    Frame,
+    Source,
+    cte_of,
+    find_table,
+    home,
+    nearest,
+)
 from lynx_dspy.engines.problems import Kind, Problem, problem
-from lynx_dspy.values import Schema
+from lynx_dspy.engines.scopes import scope_problems
+from lynx_dspy.engines.shapes import NESTED
+from lynx_dspy.values import Schema, Table
 
 
-def name_problems(tree: exp.Expr, views: tuple[Frame, ...], schema: Schema) -> Iterator[Problem]:
+def name_problems(
+    tree: exp.Expr, views: tuple[Frame, ...], schema: Schema, declared: frozenset[str] = frozenset()
+) -> Iterator[Problem]:
+    """Names without a referent; `declared` are a script's variables, folded."""
     by_select = {id(frame.select): frame for frame in views}
     for frame in views:
         for source in frame.sources:
             yield from _table(source, frame, schema)
     for column in tree.find_all(exp.Column):
         select = home(column)
-        if select is not None and not isinstance(column.this, exp.Star):
+        named = select is not None and not isinstance(column.this, exp.Star)
+        if select is not None and named and not _is_word(column, declared):
             yield from _column(column, by_select[id(select)], schema)
     for frame in views:
         yield from _using(frame)
+
+
+def _is_word(column: exp.Column, declared: frozenset[str]) -> bool:
+    """True for what sqlglot reads as a column and is none: variables, units, a sequence's parts."""
+    name = column.name.casefold()
+    if not column.table and name in declared:
+        return True
+    if column.find_ancestor(exp.Pivot, exp.MatchRecognize) is not None:
+        return True
+    unit = name in _UNITS and isinstance(column.parent, exp.Func | exp.Kwarg)
+    return (not column.table and unit) or name in ("nextval", "currval")
+
+
+_UNITS = frozenset(
+    f"{unit}{ending}"
+    for unit in ("year", "quarter", "month", "week", "isoweek", "day", "hour", "minute", "second")
+    for ending in ("", "s")
+) | {"millisecond", "microsecond", "isoyear", "dayofweek", "dayofyear", "dow", "doy", "epoch"}
 
 
 def _table(source: Source, frame: Frame, schema: Schema) -> Iterator[Problem]:
     node = source.node
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
         return
+    if not node.db and cte_of(node) is not None:
+        return
     name = ".".join(part.name for part in node.parts)
+    if "information_schema" in name.casefold() or _is_field(node, frame, schema):
+        return
     table = find_table(schema, node)
     home_names = {"main", "temp", (table.namespace if table else "").casefold()}
     foreign = schema.dialect in ("sqlite", "duckdb") and node.db.casefold() not in {"", *home_names}
-    if source.columns is not None and not (foreign and table):
+    if table is not None and not foreign:
+        yield from _unqualified(table, node, frame, schema)
         return
-    near = (table.name,) if table else nearest(node.name, (t.name for t in schema.tables), 0.5)
-    known = ", ".join(t.name for t in schema.tables[:30])
+    yield from _unknown_table(table, node, name, frame, schema)
+
+
+def _is_field(node: exp.Table, frame: Frame, schema: Schema) -> bool:
+    """True for `FROM t, t.items`: a repeated column, not a table."""
+    first = node.parts[0].name
+    return bool(node.db) and schema.dialect in NESTED and frame.source(first) is not None
+
+
+def _unqualified(table: Table, node: exp.Table, frame: Frame, schema: Schema) -> Iterator[Problem]:
+    needed = {"bigquery": 2, "snowflake": 3}.get(schema.dialect, 99)
+    if not node.db and len(table.parts) >= needed:
+        full = full_name(table, schema.dialect)
+        text = f"table {node.name} lacks its namespace; write {full}"
+        yield problem(Kind.TABLE, text, node.name, (full,), node, frame)
+
+
+def _unknown_table(
+    table: Table | None, node: exp.Table, name: str, frame: Frame, schema: Schema
+) -> Iterator[Problem]:
+    alike = (table,) if table else named_alike(schema, node)[:4]
+    if not alike:
+        short = {t.parts[-1]: t for t in reversed(schema.tables)}
+        whole = {t.name: t for t in schema.tables}
+        options = whole if schema.dialect not in QUALIFIED else short
+        alike = tuple(options[n] for n in nearest(node.name, options, 0.5))
+    near = tuple(_label(t, schema) for t in alike)
+    known = ", ".join(_label(t, schema) for t in schema.tables[:30])
     hint = f"nearest: {', '.join(near)}" if near else f"tables: {known}"
     yield problem(Kind.TABLE, f"no table {name}; {hint}", name, near, node, frame)
 
 
+def _label(table: Table, schema: Schema) -> str:
+    return full_name(table, schema.dialect) if schema.dialect in QUALIFIED else table.name
+
+
 def _column(column: exp.Column, frame: Frame, schema: Schema) -> Iterator[Problem]:
+    if column.table and schema.dialect in NESTED:
+        yield from field_problems(column, frame, schema)
+        return
     if column.table:
         yield from _qualified(column, frame, schema)
         return
     for level in frame.lineage:
-        holders = level.holders(column.name)
+        holders = exact_holders(column, level, schema)
         if len(holders) > 1 and column.name.casefold() not in level.shared:
-            if level is frame and not _is_output(column, frame):
+            is_name = level.source(column.name) is not None and schema.dialect in NESTED
+            meant = is_name or _is_output(column, frame) or _is_listed(column, frame, schema)
+            if level is frame and not meant:
                 yield _ambiguous(column, frame, holders)
             return
         if holders or any(s.columns is None for s in level.sources):
             return
-    if _is_output(column, frame) or column.name.casefold() in PSEUDO_COLUMNS.get(
-        schema.dialect, ()
-    ):
+    if _is_output(column, frame):
+        yield from scope_problems(column, frame, schema)
+        return
+    whole_row = schema.dialect in _ROWS and any(f.source(column.name) for f in frame.lineage)
+    if whole_row or column.name.casefold() in PSEUDO_COLUMNS.get(schema.dialect, ()):
         return
     yield from _bare(column, frame, schema)
 
 
+_ROWS = NESTED | {"postgres", "redshift"}
+"""Dialects in which the name of a relation stands for its row."""
+
+
+def exact_holders(column: exp.Column, frame: Frame, schema: Schema) -> tuple[Source, ...]:
+    """The relations that have a bare column, by its exact case where several have it without."""
+    holders = frame.holders(column.name)
+    if len(holders) < 2 or not is_exact(schema):
+        return holders
+    stored = stored_as(column.this, schema.dialect)
+    exact = tuple(s for s in holders if stored in (s.columns or ()))
+    return exact or holders
+
+
 def _is_output(column: exp.Column, frame: Frame) -> bool:
     return any(column.name.casefold() in level.outputs for level in frame.lineage)
+
+
+def _is_listed(column: exp.Column, frame: Frame, schema: Schema) -> bool:
+    """True where GROUP BY or ORDER BY repeats an output: that is then meant."""
+    if schema.dialect == "postgres" or column.find_ancestor(exp.Group, exp.Order) is None:
+        return False
+    names = {item.alias_or_name.casefold() for item in frame.select.expressions}
+    return schema.dialect not in ("sqlite", "duckdb") and column.name.casefold() in names
 
 
 def _ambiguous(column: exp.Column, frame: Frame, holders: tuple[Source, ...]) -> Problem:

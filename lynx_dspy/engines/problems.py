@@ -21,6 +21,10 @@ class Kind(StrEnum):
     COLUMN = "column"
     AMBIGUOUS = "ambiguous"
     QUOTED = "quoted"
+    SPELLED = "spelled"
+    FIELD = "field"
+    SCOPE = "scope"
+    GROUPING = "grouping"
     FUNCTION = "function"
     AGGREGATE = "aggregate"
     ENGINE = "engine"
@@ -30,6 +34,7 @@ class Kind(StrEnum):
     CASE = "case"
     VALUE = "value"
     TYPE = "type"
+    NUMBER = "number"
     PRODUCT = "product"
     UNGROUPED = "ungrouped"
 
@@ -48,17 +53,22 @@ CLASSES = {
     Kind.COLUMN: FailureClass.SCHEMA,
     Kind.AMBIGUOUS: FailureClass.SCHEMA,
     Kind.QUOTED: FailureClass.SCHEMA,
+    Kind.SPELLED: FailureClass.SCHEMA,
+    Kind.FIELD: FailureClass.SCHEMA,
+    Kind.SCOPE: FailureClass.SCHEMA,
+    Kind.GROUPING: FailureClass.SYNTAX,
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A finding with the place that it is about."""
+    """A finding with the place that it is about; `start` is its first character without a node."""
 
     kind: Kind
     finding: Finding
     node: exp.Expr | None = None
     frame: Frame | None = None
+    start: int | None = None
 
     @property
     def is_error(self) -> bool:

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from lynx_dspy.engines import spelling
 from lynx_dspy.engines.doubts import doubts, misspellings
+from lynx_dspy.engines.functions import LACKING
+from lynx_dspy.engines.grouping import grouping_problems
 from lynx_dspy.engines.lookups import name_problems
 from lynx_dspy.engines.names import Frame, frames, home, nearest
+from lynx_dspy.engines.places import located
 from lynx_dspy.engines.problems import Kind, Problem, problem
+from lynx_dspy.engines.quoting import quoting_problems
 from lynx_dspy.engines.respell import foreign_words
 from lynx_dspy.engines.shadow import known_functions, shadow
 from lynx_dspy.values import FailureClass, Finding, Schema
@@ -27,12 +32,12 @@ from lynx_dspy.values import FailureClass, Finding, Schema
 def check(code: str, schema: Schema) -> tuple[Finding, ...]:
     """What speaks against `code`, errors (class syntax or schema) first, then semantic doubts.
 
-    Runs nothing and never raises. Empty means: it compiles and nothing looks odd.
+    Runs nothing and never raises. Empty means: nothing is known to be wrong with it.
     """
     tree = parsed(code, schema.dialect)
     found = problems(tree, schema, code) if tree is not None else _unreadable(code, schema)
     ordered = sorted(found, key=lambda p: not p.is_error)
-    return tuple(dict.fromkeys(p.finding for p in ordered))
+    return tuple(dict.fromkeys(located(p, code) for p in ordered))
 
 
 def has_errors(findings: tuple[Finding, ...]) -> bool:
@@ -41,13 +46,52 @@ def has_errors(findings: tuple[Finding, ...]) -> bool:
 
 
 def parsed(code: str, dialect: str) -> exp.Expr | None:
-    """The tree of a single statement; None if it is not one that sqlglot can read."""
+    """The tree of a single statement; None if it is not one that sqlglot can read.
+
+    In BigQuery a query may follow declarations, which are not part of the tree.
+    """
+    return script(code, dialect).query
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A query, the statements before it that only declare, and the names that they declare."""
+
+    query: exp.Expr | None
+    preamble: tuple[exp.Expr, ...] = ()
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """Folded names of the declared variables."""
+        items = [i for s in self.preamble if isinstance(s, exp.Declare) for i in s.expressions]
+        names = [
+            n for item in items for n in (item.this if type(item.this) is list else [item.this])
+        ]
+        return frozenset(n.name.casefold() for n in names if n is not None)
+
+    @property
+    def functions(self) -> frozenset[str]:
+        """Folded names of the declared functions."""
+        made = [s.this.this for s in self.preamble if isinstance(s, exp.Create)]
+        return frozenset(name.name.casefold() for name in made)
+
+
+def script(code: str, dialect: str) -> Script:
+    """The statements of a program; `query` is None if it is not one query with its preamble."""
     try:
-        trees = sqlglot.parse(code, read=dialect)
+        read = sqlglot.parse(code, read=dialect)
     except (SqlglotError, RecursionError):
-        return None
-    kept = [tree for tree in trees if tree is not None]
-    return kept[0] if len(kept) == 1 else None
+        return Script(None)
+    trees = [tree for tree in read if tree is not None and not isinstance(tree, exp.Semicolon)]
+    if len(trees) > 1 and (dialect != "bigquery" or not all(map(_declares, trees[:-1]))):
+        return Script(None)
+    return Script(trees[-1], tuple(trees[:-1])) if trees else Script(None)
+
+
+def _declares(tree: exp.Expr) -> bool:
+    if isinstance(tree, exp.Create):
+        return tree.kind == "FUNCTION" and "TEMP" in tree.sql("bigquery")[:12]
+    return isinstance(tree, exp.Declare | exp.Set)
 
 
 def problems(tree: exp.Expr, schema: Schema, code: str) -> list[Problem]:
@@ -56,9 +100,16 @@ def problems(tree: exp.Expr, schema: Schema, code: str) -> list[Problem]:
         kind = type(tree).__name__.upper()
         return [problem(Kind.STATEMENT, f"only a SELECT query may be run, not {kind}", kind)]
     views = frames(tree, schema)
-    found = [*name_problems(tree, views, schema), *_functions(code, schema), *_aggregates(views)]
+    declared = script(code, schema.dialect) if schema.dialect == "bigquery" else Script(tree)
+    found = [
+        *name_problems(tree, views, schema, declared.variables),
+        *quoting_problems(tree, views, schema),
+        *_functions(code, schema, declared.functions),
+        *_aggregates(views),
+        *grouping_problems(views, schema),
+    ]
     found = _judged(found, code, schema)
-    return [*found, *misspellings(tree, schema), *doubts(views)]
+    return [*found, *misspellings(tree, schema), *doubts(views, schema)]
 
 
 def _judged(found: list[Problem], code: str, schema: Schema) -> list[Problem]:
@@ -96,24 +147,36 @@ def _unreadable(code: str, schema: Schema) -> list[Problem]:
     return [problem(Kind.STATEMENT, f"{len(trees)} statements; write one SELECT query")]
 
 
-def _functions(code: str, schema: Schema) -> Iterator[Problem]:
+def _functions(code: str, schema: Schema, declared: frozenset[str]) -> Iterator[Problem]:
     known = known_functions(schema.dialect)
-    if known is None:
+    lacking = LACKING.get(schema.dialect, {})
+    if known is None and not lacking:
         return
     try:
         tokens = sqlglot.tokenize(code, read=schema.dialect)
     except SqlglotError:
         return
     named = {TokenType.VAR, TokenType.LEFT, TokenType.RIGHT, TokenType.DATE, TokenType.REPLACE}
-    for token, after in itertools.pairwise(tokens):
+    for place, (token, after) in enumerate(itertools.pairwise(tokens)):
         name = token.text.casefold()
-        called = token.token_type in named and after.token_type is TokenType.L_PAREN
-        if called and name not in known and name not in NOT_FUNCTIONS:
+        if after.token_type is not TokenType.L_PAREN or name in declared:
+            continue
+        if known is None:
+            member = place > 0 and tokens[place - 1].token_type is TokenType.DOT
+            quoted = token.token_type in (TokenType.IDENTIFIER, TokenType.STRING)
+            if token.text.upper() in lacking and not member and not quoted:
+                advice = f"write {lacking[token.text.upper()]}"
+                yield _no_function(token, schema, advice, ())
+        elif token.token_type in named and name not in known and name not in NOT_FUNCTIONS:
             near = nearest(name, known, 0.75) if schema.dialect != "sqlite" else ()
             advice = spelling.HINTS.get(schema.dialect, {}).get(token.text.upper(), "")
-            text = f"{schema.dialect} has no function {token.text}"
-            text += f"; {advice}" if advice else ""
-            yield problem(Kind.FUNCTION, text, token.text, near)
+            yield _no_function(token, schema, advice, near)
+
+
+def _no_function(token: Token, schema: Schema, advice: str, near: tuple[str, ...]) -> Problem:
+    text = f"{schema.dialect} has no function {token.text}" + (f"; {advice}" if advice else "")
+    found = problem(Kind.FUNCTION, text, token.text, near)
+    return replace(found, start=token.start)
 
 
 # fmt: off
