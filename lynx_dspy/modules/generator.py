@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,9 +15,11 @@ from lynx_dspy.grounding.documents import Documents
 from lynx_dspy.grounding.embedding import default_embedder
 from lynx_dspy.grounding.identifiers import literal, shown
 from lynx_dspy.grounding.linking import link, open_concepts, tables_for
+from lynx_dspy.grounding.lookup import Source
 from lynx_dspy.grounding.render import SchemaText, render
 from lynx_dspy.grounding.schema import abstract
 from lynx_dspy.modules import plain
+from lynx_dspy.modules.fallback import Objection, Rung, asked_with_less, objection_in
 from lynx_dspy.modules.retrieval import AcquireConcepts, Concepts, UnknownTerms
 from lynx_dspy.modules.stage import Stage
 from lynx_dspy.progress import report
@@ -29,7 +31,7 @@ from lynx_dspy.signatures import (
     UnderstandIntent,
 )
 from lynx_dspy.tokens import clip, estimate
-from lynx_dspy.values import Knowledge, Link, Schema
+from lynx_dspy.values import Dropped, Knowledge, Link, Schema
 
 
 class Align(Stage):
@@ -87,7 +89,10 @@ _MOST_VALUES = 6
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What the Generator gives: the program, and what it was made from."""
+    """What the Generator gives: the program, and what it was made from.
+
+    `dropped` says what the model refused to be asked with; `knowledge` is without it.
+    """
 
     code: str
     knowledge: Knowledge
@@ -95,6 +100,7 @@ class Draft:
     intent: str = ""
     grounding: str = ""
     parse_failed: bool = False
+    dropped: tuple[Dropped, ...] = ()
 
 
 class Generator(dspy.Module):
@@ -111,10 +117,15 @@ class Generator(dspy.Module):
         self.formulate = Formulate()
 
     def forward(
-        self, question: str, database: Database, documents: Documents | None, evidence: str
+        self,
+        question: str,
+        database: Database,
+        documents: Documents | None,
+        evidence: str,
+        sources: Sequence[Source] = (),
     ) -> Draft:
         # Acquire conceptual and structural knowledge apart
-        concepts = self.acquire_concepts(question, evidence, documents, self.unknown_terms)
+        concepts = self.acquire_concepts(question, evidence, documents, self.unknown_terms, sources)
         report("generator.schema", "reading the schema")
         schema = abstract(database)
 
@@ -122,15 +133,65 @@ class Generator(dspy.Module):
         links = self.align_concepts(question, concepts, schema, database)
         knowledge = self.partition(question, concepts, schema, links)
 
-        # Stage-aware allocation
-        intent = self.intent(definitions=knowledge.semantic, question=question).intent
-        grounding = self.ground(structure=knowledge.structural, intent=intent).grounding
-        draft = Draft("", knowledge, schema, intent, grounding)
-        return self.write(question, draft)
+        # Stage-aware allocation, with less where the model objects
+        def ask(share: Knowledge, insist: bool) -> tuple[Draft, Objection | None]:
+            return self.allocate(question, Draft("", share, schema), insist)
+
+        lesser = self.lesser(question, knowledge, concepts, schema, links)
+        draft, dropped = asked_with_less(ask, knowledge, lesser)
+        return replace(draft, dropped=dropped)
+
+    def allocate(self, question: str, draft: Draft, insist: bool) -> tuple[Draft, Objection | None]:
+        """Intent from K*_sem, grounding from K*_struct, the program from K*_syn.
+
+        The first stage that the model refuses ends it, unless `insist` is set.
+        """
+        knowledge = draft.knowledge
+        read = self.intent(
+            definitions=knowledge.semantic, quotes=knowledge.external, question=question
+        )
+        objection = objection_in("generator.intent", read)
+        if objection and not insist:
+            return draft, objection
+        mapped = self.ground(structure=knowledge.structural, intent=read.intent)
+        objection = objection_in("generator.ground", mapped)
+        if objection and not insist:
+            return draft, objection
+        draft = replace(draft, intent=read.intent, grounding=mapped.grounding)
+        reply = self.formulation(question, draft)
+        return _written(draft, reply), objection_in("generator.formulate", reply)
+
+    def lesser(
+        self,
+        question: str,
+        knowledge: Knowledge,
+        concepts: Concepts,
+        schema: Schema,
+        links: Sequence[Link],
+    ) -> Iterator[Rung]:
+        """The knowledge without external text, then without documents, then without samples.
+
+        Rungs that would take nothing away are left out; schema, metadata and evidence stay.
+        """
+        if knowledge.external:
+            knowledge = replace(knowledge, external="")
+            yield Rung("external text", knowledge)
+        said = Concepts(concepts.evidence)
+        if concepts.passages:
+            knowledge = self.partition(question, said, schema, links)
+            yield Rung("documents", knowledge)
+        unsampled = [replace(one, value="") for one in links]
+        bare = self.partition(question, said, without_samples(schema), unsampled)
+        if estimate(bare.structural) < estimate(knowledge.structural):
+            yield Rung("samples", replace(bare, links=knowledge.links))
 
     def write(self, question: str, draft: Draft, **decoding: Any) -> Draft:
         """The draft with its program; `decoding` (temperature, rollout_id) asks for another one."""
-        reply = self.formulate(
+        return _written(draft, self.formulation(question, draft, **decoding))
+
+    def formulation(self, question: str, draft: Draft, **decoding: Any) -> dspy.Prediction:
+        """The reply of the formulation stage, which sees nothing of K*_sem but the intent."""
+        return self.formulate(
             dialect=draft.schema.dialect,
             syntax=draft.knowledge.syntax,
             grounding=draft.grounding,
@@ -138,7 +199,6 @@ class Generator(dspy.Module):
             question=question,
             config=decoding,
         )
-        return replace(draft, code=reply.code, parse_failed=bool(reply.get("parse_failed")))
 
     def align_concepts(
         self, question: str, concepts: Concepts, schema: Schema, database: Database
@@ -171,6 +231,7 @@ class Generator(dspy.Module):
             syntax=syntax_for(schema.dialect, f"{question} {semantic}", settings.syntax_tokens),
             links=tuple(links),
             left_out=text.left_out,
+            external=concepts.external,
         )
 
     def distilled(self, concepts: str, question: str) -> Mapping[str, str]:
@@ -179,6 +240,19 @@ class Generator(dspy.Module):
             return plain.undistilled(concepts)
         reply: Mapping[str, str] = self.distill(knowledge=concepts, question=question)
         return plain.undistilled(concepts) if reply.get("parse_failed") else reply
+
+
+def _written(draft: Draft, reply: dspy.Prediction) -> Draft:
+    return replace(draft, code=reply.code, parse_failed=bool(reply.get("parse_failed")))
+
+
+def without_samples(schema: Schema) -> Schema:
+    """The schema with no stored value in it; names, types, keys and descriptions stay."""
+    tables = (
+        replace(table, columns=tuple(replace(column, samples=()) for column in table.columns))
+        for table in schema.tables
+    )
+    return replace(schema, tables=tuple(tables))
 
 
 def structure(schema: Schema, links: Sequence[Link]) -> SchemaText:

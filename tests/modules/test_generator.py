@@ -111,7 +111,7 @@ def test_terms_that_are_looked_up_bring_their_passages(scripted: Any, shop: Data
     )
     texts = {f"page{i}.md": f"# Customers {i}\n\nCustomers buy things {i}." for i in range(8)}
     texts["glossary.md"] = "# Terms\n\nA quorbex is a lapsed buyer."
-    settings = LynxConfig(top_k=1, distill_above_tokens=10_000)
+    settings = LynxConfig(top_k=1, distill_above_tokens=10_000, jit_below=1.0)
     with (
         config.using(settings),
         dspy.context(lm=lm, adapter=adapter_for(lm, "json")),
