@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import cast
@@ -15,6 +16,7 @@ _ENGINES = {
     "sqlite": ("lynx_dspy.engines.sqlite", "SQLiteDatabase"),
     "duckdb": ("lynx_dspy.engines.duckdb", "DuckDBDatabase"),
     "files": ("lynx_dspy.engines.files", "FilesDatabase"),
+    "metadata": ("lynx_dspy.engines.metadata", "MetadataDatabase"),
 }
 """Scheme -> module and class. Modules are imported when first asked for."""
 
@@ -27,10 +29,20 @@ def connect(url: str | Path) -> Database:
     sub-folders and hidden files are ignored). Paths may be relative. What a bare path holds is read
     from its first bytes, and only then from its ending.
 
+    `metadata:PATH` is a database without an engine: a metadata folder, DDL, YAML, a dbt manifest or
+    a tables file (`#NAME` chooses one of its databases, `?dialect=NAME` says how DDL is written).
+    It has a schema; running a program gives `Status.UNAVAILABLE`.
+
     Raises `DatabaseError` (one line) for anything that cannot be read as a database with tables,
     and `UnknownName` for a scheme that no engine serves.
     """
+    scheme, colon, address = str(url).partition(":")
+    if colon and scheme.lower() == "metadata" and not isinstance(url, Path):
+        return _engine("metadata")(address)
     place = locate(url, tuple(_ENGINES))
-    module, name = _ENGINES[place.kind]
-    engine = getattr(import_module(module), name)
-    return cast(Database, engine(place.path))
+    return _engine(place.kind)(place.path)
+
+
+def _engine(kind: str) -> Callable[[str | Path], Database]:
+    module, name = _ENGINES[kind]
+    return cast(Callable[[str | Path], Database], getattr(import_module(module), name))

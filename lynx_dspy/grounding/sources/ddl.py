@@ -59,33 +59,34 @@ def known_dialect(name: str) -> str:
     return folded
 
 
-def read_ddl(text: str, dialect: str = "", name: str = "") -> Reading:
+def read_ddl(text: str, dialect: str = "", name: str = "", source: str = "The DDL") -> Reading:
     """The tables and views that the statements in `text` create.
 
     Other statements are passed over; one that cannot be read is a note. Comments of every form
     (`--`, COMMENT '...', OPTIONS(description=...), COMMENT ON) become descriptions. Unquoted names
-    get the case that the dialect stores. Raises `BadInput` if no table comes out.
+    get the case that the dialect stores. `source` is for messages. Raises `BadInput` if no table
+    comes out.
     """
     dialect = known_dialect(dialect) if dialect else guess_dialect(text)
     reader = _Reader(dialect)
-    for statement, about in _statements(text, dialect, name):
+    for statement, about in _statements(text, dialect, source):
         reader.take(statement, about)
     if not reader.tables:
         why = reader.notes[0] if reader.notes else "there is no CREATE TABLE in it"
-        raise BadInput(f"{name or 'The DDL'} gives no table: {why}. Read as {dialect}.")
+        raise BadInput(f"{source} gives no table: {why}. Read as {dialect}.")
     tables = distinct_names(reader.tables.values())
     return Reading(
         Schema(dialect, tables, tuple(reader.foreign_keys(tables)), name), tuple(reader.notes)
     )
 
 
-def _statements(text: str, dialect: str, name: str) -> Iterator[tuple[str, str]]:
+def _statements(text: str, dialect: str, source: str) -> Iterator[tuple[str, str]]:
     """Each CREATE, ALTER or COMMENT statement, and the comments that stand right before it."""
     try:
         tokens = sqlglot.tokenize(text, read=dialect)
     except SqlglotError as error:
         why = line(str(error))[:200]
-        raise BadInput(f"{name or 'The DDL'} cannot be read as {dialect}: {why}.") from None
+        raise BadInput(f"{source} cannot be read as {dialect}: {why}.") from None
     begin, before = None, 0
     for token in [*tokens, None]:
         ends = token is None or token.token_type is TokenType.SEMICOLON
@@ -94,13 +95,16 @@ def _statements(text: str, dialect: str, name: str) -> Iterator[tuple[str, str]]
         if ends:
             end = token.start if token is not None else len(text)
             if begin is not None and begin.token_type in _STARTS:
-                yield text[begin.start : end], _comments_before(text[before : begin.start])
+                yield (
+                    text[begin.start : end],
+                    _comments_before(text[before : begin.start], before > 0),
+                )
             begin, before = None, end + 1
 
 
-def _comments_before(gap: str) -> str:
-    """The comments without what ends the line before, and without those above a blank line."""
-    below = gap.split("\n", 1)[-1] if "\n" in gap else gap
+def _comments_before(gap: str, follows: bool) -> str:
+    """The comments of a gap, without those above a blank line and behind the statement before."""
+    below = gap.partition("\n")[2] if follows else gap
     return re.split(r"\n\s*\n", below)[-1]
 
 

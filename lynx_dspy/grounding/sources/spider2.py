@@ -40,8 +40,7 @@ def is_metadata(folder: Path) -> bool:
     """True if `folder` or one below it holds a table's JSON file or a DDL.csv of this kind."""
     if any(folder.rglob(_DDL)):
         return True
-    first = next((p for p in folder.rglob("*.json")), None)
-    return first is not None and '"column_names"' in read_text(first)
+    return any('"column_names"' in read_text(path) for path in folder.rglob("*.json"))
 
 
 def read_metadata(folder: Path, dialect: str = "") -> Reading:
@@ -104,7 +103,7 @@ class _Folder:
         from lynx_dspy.grounding.sources.ddl import read_ddl
 
         try:
-            read = read_ddl(statement, self.dialect, name=f"{path}: {name}").schema
+            read = read_ddl(statement, self.dialect, source="its DDL").schema
         except BadInput as error:
             self.notes.append(f"{path}: {name} has no JSON file, and {error}")
             return
