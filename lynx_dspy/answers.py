@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
+from dataclasses import asdict
 from typing import Any
 
 import dspy
@@ -34,7 +35,10 @@ def to_json(
             "semantic": answer.knowledge.semantic,
             "structural": answer.knowledge.structural,
             "syntax": answer.knowledge.syntax,
+            "external": answer.knowledge.external,
+            "left_out": list(answer.knowledge.left_out),
         },
+        "dropped": [asdict(dropped) for dropped in answer.dropped],
         "usage": usage_json(answer.usage),
         "seconds": round(answer.seconds, 3),
         "lm": lm,

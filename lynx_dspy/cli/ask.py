@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from lynx_dspy.grounding.lookup import Source
 
 _MOST_SKIPPED = 5
 """Documents that were not read and are named."""
@@ -12,6 +17,9 @@ _MOST_SKIPPED = 5
 @click.argument("question")
 @click.option("--db", "url", required=True, help="Database: a URL, a file, or a folder of files.")
 @click.option("--docs", type=click.Path(), help="Folder or file of documents with definitions.")
+@click.option("--glossary", multiple=True, help="File of `term: definition` (YAML, CSV, Markdown).")
+@click.option("--pack", "packs", multiple=True, help="Folder of frozen pages for unknown terms.")
+@click.option("--wikipedia", is_flag=True, help="Look unknown terms up in Wikipedia.")
 @click.option("--evidence", default="", help="What the question's terms mean, in a sentence.")
 @click.option("--lm", "lm_name", help="Language model [default: $LYNX_LM, else local].")
 @click.option("--artifact", "folder", type=click.Path(), help="Folder of a compiled program.")
@@ -22,6 +30,9 @@ def command(
     question: str,
     url: str,
     docs: str | None,
+    glossary: tuple[str, ...],
+    packs: tuple[str, ...],
+    wikipedia: bool,
     evidence: str,
     lm_name: str | None,
     folder: str | None,
@@ -46,6 +57,7 @@ def command(
     logging.getLogger("dspy").setLevel(logging.ERROR)
     program = open_program(folder, without)
     documents = Documents.open(docs) if docs else None
+    sources = _sources(glossary, packs, wikipedia)
     with connect(url) as database:
         model = lm(lm_name)
         artifact = origin_of(program, model)
@@ -53,7 +65,11 @@ def command(
             click.echo(f"not read: {one_line(skipped)}", err=True)
         with Progress(), dspy.context(lm=model):
             answer = program(
-                question=question, database=database, documents=documents, evidence=evidence
+                question=question,
+                database=database,
+                documents=documents,
+                evidence=evidence,
+                sources=sources,
             )
         record = to_json(answer, question, database, describe(model)) | {"artifact": artifact}
     if as_json:
@@ -61,3 +77,17 @@ def command(
     else:
         show_answer(answer, trace=trace)
     return 0 if answer.outcome.ran else 1
+
+
+def _sources(glossaries: tuple[str, ...], packs: tuple[str, ...], wikipedia: bool) -> list[Source]:
+    """In the order in which terms are looked up."""
+    from lynx_dspy.grounding.glossary import Glossary
+    from lynx_dspy.grounding.packs import Pack
+
+    sources: list[Source] = [Glossary.open(path) for path in glossaries]
+    sources += [Pack.open(path) for path in packs]
+    if wikipedia:
+        from lynx_dspy.grounding.web import Wikipedia
+
+        sources.append(Wikipedia())
+    return sources

@@ -128,11 +128,14 @@ def usage_table(usage: UsageReport) -> Table:
 
 
 def show_trace(console: Console, answer: dspy.Prediction) -> None:
-    """The three shares of knowledge, then each attempt with what became of it."""
-    for name in ("semantic", "structural", "syntax"):
+    """The shares of knowledge, what was dropped, then each attempt with what became of it."""
+    for name in ("semantic", "external", "structural", "syntax"):
         share = getattr(answer.knowledge, name)
         console.print(f"── knowledge: {name}", markup=False)
         console.print(visible(share) or "(none)", markup=False, soft_wrap=True)
+    for dropped in answer.dropped:
+        line = f"── dropped: {dropped.what} ({dropped.why}, refused at {dropped.stage})"
+        console.print(line, markup=False, soft_wrap=True)
     for attempt in answer.attempts:
         for line in attempt_lines(attempt):
             console.print(visible(line), markup=False, soft_wrap=True)

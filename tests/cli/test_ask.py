@@ -27,6 +27,7 @@ KEYS = {
     "verified",
     "attempts",
     "knowledge",
+    "dropped",
     "usage",
     "seconds",
     "lm",
