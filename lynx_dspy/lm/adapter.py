@@ -164,11 +164,19 @@ class CompactJSONAdapter(_Compact, dspy.JSONAdapter):
         return "Reply with a JSON object:\n" + "\n".join(lines)
 
     def parse(self, signature: Signature, completion: str) -> dict[str, Any]:
-        """As `dspy.JSONAdapter`, but a program that was cut off is no program."""
+        """As `dspy.JSONAdapter`, but texts and lists may be missing beside others (as when fenced).
+
+        A program that was cut off is no program.
+        """
         text = without_reasoning(completion)
         if PROGRAM in signature.output_fields and _is_cut(text):
             raise _unreadable(self, signature, completion, "the JSON object is cut off")
-        fields: dict[str, Any] = super().parse(signature, text)
+        try:
+            fields: dict[str, Any] = super().parse(signature, text)
+        except AdapterParseError as error:
+            fields = {**_blanks(signature), **(error.parsed_result or {})}
+            if not error.parsed_result or signature.output_fields.keys() - fields.keys():
+                raise
         if PROGRAM in fields:
             code = fields[PROGRAM] or ""
             fields[PROGRAM] = extract_program(code, "").code or code.strip().rstrip(";")
