@@ -14,8 +14,12 @@ if TYPE_CHECKING:
     from lynx_dspy.config import LynxConfig, profile
     from lynx_dspy.engines import connect
     from lynx_dspy.grounding.documents import Documents
+    from lynx_dspy.grounding.glossary import Glossary
+    from lynx_dspy.grounding.packs import Pack
+    from lynx_dspy.grounding.web import Wikipedia
     from lynx_dspy.lm import lm
     from lynx_dspy.optimize.artifact import load
+    from lynx_dspy.optimize.compile import compile
     from lynx_dspy.optimize.evaluate import evaluate
     from lynx_dspy.program import Lynx
 
@@ -23,9 +27,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Documents",
+    "Glossary",
     "Lynx",
     "LynxConfig",
+    "Pack",
+    "Wikipedia",
     "ablate",
+    "compile",
     "connect",
     "evaluate",
     "lm",
@@ -36,10 +44,14 @@ __all__ = [
 
 _HOMES = {
     "Documents": "lynx_dspy.grounding.documents",
+    "Glossary": "lynx_dspy.grounding.glossary",
     "Lynx": "lynx_dspy.program",
     "LynxConfig": "lynx_dspy.config",
+    "Pack": "lynx_dspy.grounding.packs",
+    "Wikipedia": "lynx_dspy.grounding.web",
     "ablate": "lynx_dspy.ablations",
     "connect": "lynx_dspy.engines",
+    "compile": "lynx_dspy.optimize.compile",
     "evaluate": "lynx_dspy.optimize.evaluate",
     "lm": "lynx_dspy.lm",
     "load": "lynx_dspy.optimize.artifact",

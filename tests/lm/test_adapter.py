@@ -20,6 +20,7 @@ from lynx_dspy.lm.adapter import (
     FencedAdapter,
     adapter_for,
     reply_schema,
+    with_shared_first,
 )
 
 
@@ -114,6 +115,47 @@ def test_demos_are_turns_in_the_very_form_and_stable_text_comes_first(
         "analysis": "Count rows.",
         "code": "SELECT COUNT(*) FROM customer",
     }
+
+
+def test_a_short_demo_is_rendered_byte_for_byte() -> None:
+    """Inputs that a demo lacks leave no trace: a demo need not repeat a schema."""
+    short = {"question": "How many?", "analysis": "It counts.", "code": "SELECT COUNT(*) FROM t"}
+    fenced = FENCED.format(Formulate, [short], INPUTS)
+    assert fenced[1:] == [
+        {"role": "user", "content": "Question: How many?"},
+        {
+            "role": "assistant",
+            "content": "Analysis: It counts.\n```sql\nSELECT COUNT(*) FROM t\n```",
+        },
+        {"role": "user", "content": "Dialect: sqlite\n\nQuestion: How many customers?"},
+    ]
+    as_json = CompactJSONAdapter().format(Formulate, [short], INPUTS)
+    assert as_json[1:3] == [
+        {"role": "user", "content": "Question: How many?"},
+        {
+            "role": "assistant",
+            "content": '{"analysis": "It counts.", "code": "SELECT COUNT(*) FROM t"}',
+        },
+    ]
+
+
+@pytest.mark.parametrize("adapter", [FENCED, CompactJSONAdapter()])
+def test_shared_inputs_open_the_first_turn(adapter: Any) -> None:
+    """What stays the same while demos change is read once by a model with a prefix cache."""
+    moved = with_shared_first(adapter, ("dialect",))
+    short = {"question": "How many?", "analysis": "It counts.", "code": "SELECT 1"}
+    messages = moved.format(Formulate, [short], INPUTS)
+    assert [m["role"] for m in messages] == ["system", "user", "assistant", "user"]
+    assert messages[1]["content"] == "Dialect: sqlite\n\nQuestion: How many?"
+    assert messages[3]["content"] == "Question: How many customers?"
+    assert messages[0] == adapter.format(Formulate, [], INPUTS)[0]
+    assert moved.format(Formulate, [], INPUTS) == adapter.format(Formulate, [], INPUTS)
+    assert adapter.shared == (), "the adapter that was given is unchanged"
+
+
+def test_adapters_of_others_keep_their_own_order() -> None:
+    chat = dspy.ChatAdapter()
+    assert with_shared_first(chat, ("dialect",)) is chat
 
 
 REPLIES = {

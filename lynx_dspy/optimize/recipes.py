@@ -1,0 +1,152 @@
+"""Recipes of `lynx compile`, as data: every number that steers a search stands here.
+
+A recipe is an entry in `RECIPES`; what carries it out is found by its type (`compile.PROPOSERS`).
+Names joined by `+` are carried out one after another, each on what the one before it gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, get_args
+
+from lynx_dspy.errors import BadInput, UnknownName
+
+Labels = Literal["harvested", "gold", "both"]
+"""Whose programs a demo of `generator.formulate` shows: the program's own right ones, the training
+split's golds, or its own where it was right and the gold elsewhere."""
+
+View = Literal["bare", "used"]
+"""What a demo shows of the schema: nothing, or the tables and columns that its program uses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Halving:
+    """Successive halving over the questions of the validation split.
+
+    After each share of `rungs` the better `keep` of the candidates go on, at least one; the
+    un-compiled program is always among them and is never dropped.
+    """
+
+    rungs: tuple[float, ...] = (0.25, 0.5, 1.0)
+    keep: float = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Harvest:
+    """Which calls of the program become demos, and what of them is shown."""
+
+    labels: Labels = "both"
+    carry_tokens: int = 120
+    """A longer input is left out of a demo."""
+    demo_tokens: int = 300
+    """A longer demo is left out."""
+    likeness: float = 0.8
+    """Demos whose questions have so many words in common are the same one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemosRecipe:
+    """Few-shot demos that are the same for every question, chosen among sampled sets."""
+
+    harvest: Harvest = field(default_factory=Harvest)
+    halving: Halving = field(default_factory=Halving)
+    sets: int = 8
+    """Demo sets that are tried."""
+    sizes: tuple[int, ...] = (2, 4, 6)
+    """Demos a stage; the sets take these sizes in turn."""
+    views: tuple[View, ...] = ("used", "bare")
+    stage_tokens: int = 700
+    """Most that the demos of a stage may cost."""
+    spread: int = 4
+    """Of so many demos drawn at random the one that adds most variety is taken."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearestRecipe:
+    """Few-shot demos picked for each question, the nearest of all that were harvested."""
+
+    harvest: Harvest = field(default_factory=Harvest)
+    halving: Halving = field(default_factory=Halving)
+    ks: tuple[int, ...] = (2, 4, 6)
+    """Demos a question; each is a candidate."""
+    views: tuple[View, ...] = ("used",)
+    same_database_first: bool = True
+    stage_tokens: int = 700
+    embedder: Literal["default", "none"] = "default"
+    """`none` measures nearness by keywords: no weights are needed, and none are loaded."""
+
+
+Recipe = DemosRecipe | NearestRecipe
+
+RECIPES: dict[str, Recipe] = {"demos": DemosRecipe(), "nearest": NearestRecipe()}
+
+DEFAULT = "demos"
+
+
+def chain(name: str, params: Mapping[str, Any] | None = None) -> list[tuple[str, Recipe]]:
+    """The recipes of a name such as `demos` or `demos+nearest`, with some parameters changed.
+
+    A parameter goes to every recipe that has it, by its name in the recipe or in its parts. Raises
+    `UnknownName` for a recipe or a parameter that is not there, `BadInput` for a value of another
+    kind.
+
+    >>> [(name, recipe.harvest.labels) for name, recipe in chain("demos", {"labels": "gold"})]
+    [('demos', 'gold')]
+    """
+    parts = name.split("+")
+    for part in parts:
+        if part not in RECIPES:
+            raise UnknownName("recipe", part, RECIPES)
+    recipes = [RECIPES[part] for part in parts]
+    for key, value in (params or {}).items():
+        known = sorted({name for recipe in recipes for name in flat(recipe)})
+        if key not in known:
+            raise UnknownName(f"parameter of {name}", key, known)
+        recipes = [_changed(recipe, key, value) for recipe in recipes]
+    return list(zip(parts, recipes, strict=True))
+
+
+def flat(recipe: Any) -> dict[str, Any]:
+    """Every parameter of a recipe by its own name, those of its parts among them.
+
+    >>> flat(DemosRecipe())["rungs"]
+    (0.25, 0.5, 1.0)
+    """
+    found: dict[str, Any] = {}
+    for one in fields(recipe):
+        value = getattr(recipe, one.name)
+        found |= flat(value) if hasattr(value, "__dataclass_fields__") else {one.name: value}
+    return found
+
+
+def _changed(recipe: Any, key: str, value: Any) -> Any:
+    for one in fields(recipe):
+        held = getattr(recipe, one.name)
+        if hasattr(held, "__dataclass_fields__"):
+            recipe = replace(recipe, **{one.name: _changed(held, key, value)})
+        elif one.name == key:
+            recipe = replace(recipe, **{key: _fitting(key, held, value)})
+    return recipe
+
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "labels": get_args(Labels),
+    "embedder": ("default", "none"),
+    "views": get_args(View),
+}
+
+
+def _fitting(key: str, held: Any, value: Any) -> Any:
+    """The value in the kind of the one that is held: `2,4` becomes (2, 4)."""
+    if isinstance(held, tuple):
+        items = value.split(",") if isinstance(value, str) else list(value)
+        return tuple(_fitting(key, held[0], item) for item in items)
+    if key in _CHOICES and value not in _CHOICES[key]:
+        raise UnknownName(key, str(value), _CHOICES[key])
+    if isinstance(held, bool) and isinstance(value, str):
+        return value.lower() in ("yes", "true", "1")
+    try:
+        return type(held)(value)
+    except (TypeError, ValueError):
+        raise BadInput(f"{key}={value!r} is no {type(held).__name__}, such as {held!r}.") from None

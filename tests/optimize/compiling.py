@@ -1,0 +1,70 @@
+"""A model that learns from demos, and a compile with it over the counting dataset.
+
+As a script, `python compiling.py FOLDER`, it is what the tests kill and start again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import counting
+import dspy
+
+import lynx_dspy as lynx
+
+PARAMS: dict[str, Any] = {"sets": 3, "sizes": "2,3", "rungs": "0.5,1"}
+
+
+class Pupil(counting.CountingEngine):
+    """Right for every third question; for all others too once it is shown `needs` demos."""
+
+    def __init__(self, needs: int = 2, spoiled_by: str = "", **options: Any) -> None:
+        super().__init__(**options)
+        self.needs, self.spoiled_by = needs, spoiled_by
+        self.prompts: list[str] = []
+
+    def complete(self, request: dspy.lm15.Request) -> dspy.lm15.Response:
+        turns = [m.text or "" for m in request.messages]
+        self.prompts.append("\n".join(turns))
+        shown = sum("```sql" in turn for turn in turns)
+        knows = shown >= self.needs
+        spoiled = bool(self.spoiled_by) and self.spoiled_by in self.prompts[-1]
+        self.say = lambda k: self._answer(k, (k % 3 == 0 or knows) and not spoiled)
+        return super().complete(request)
+
+    @staticmethod
+    def _answer(k: int, right: bool) -> str:
+        return f"```sql\n{counting.gold(k if right else k + 1)}\n```"
+
+
+def program() -> lynx.Lynx:
+    """Writes in one call."""
+    return counting.program(max_rounds=0)
+
+
+def compiled(folder: Path, out: str, engine: Pupil, n: int = 14, **options: Any) -> Any:
+    """A compile of `n` questions into `folder/out`."""
+    options = {"params": PARAMS, **options}
+    examples = counting.questions(folder, n)
+    return lynx.compile(program(), examples, lm=counting.model(engine), out=folder / out, **options)
+
+
+def main() -> None:
+    """For each line OUT on stdin, compile in a fork: its id, and its status when it ends."""
+    folder = Path(sys.argv[1])
+    lynx.evaluate(program(), counting.questions(folder, 1), lm=counting.model(Pupil()))
+    for line in sys.stdin:
+        out = line.strip()
+        child = os.fork()
+        if not child:
+            compiled(folder, out, Pupil(seconds=0.01, log=folder / f"{out}.log"))
+            os._exit(0)
+        counting.tell(child)
+        counting.tell(os.waitpid(child, 0)[1])
+
+
+if __name__ == "__main__":
+    main()
