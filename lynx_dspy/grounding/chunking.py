@@ -11,6 +11,9 @@ from lynx_dspy.values import Passage
 CHUNK_TOKENS = 180
 """A passage is at most about this long, and as near to it as paragraphs allow."""
 
+_LONGEST = 20 * CHUNK_TOKENS
+"""Characters that no passage reaches."""
+
 _HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n")
@@ -48,16 +51,21 @@ def _sections(text: str) -> Iterator[tuple[str, str]]:
 def _paragraphs(section: str) -> Iterator[str]:
     for paragraph in re.split(r"\n\s*\n", section):
         plain = paragraph.strip()
-        if plain and estimate(plain) <= CHUNK_TOKENS:
+        if plain and _fits(plain):
             yield plain
         elif plain:
             yield from _packed(_sentences(plain), " ")
 
 
+def _fits(text: str) -> bool:
+    """Whether `text` is short enough; one that is megabytes long is not counted out."""
+    return len(text) <= _LONGEST and estimate(text) <= CHUNK_TOKENS
+
+
 def _sentences(paragraph: str) -> Iterator[str]:
     """Sentences or lines; one that is itself too long is cut at blanks, else anywhere."""
     for sentence in _SENTENCE.split(paragraph):
-        if estimate(sentence) <= CHUNK_TOKENS:
+        if _fits(sentence):
             yield sentence
         else:
             pieces = (

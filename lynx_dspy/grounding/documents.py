@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
-import threading
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from lynx_dspy.errors import BadInput
+from lynx_dspy.grounding import loaders, store
 from lynx_dspy.grounding.chunking import passages
 from lynx_dspy.grounding.embedding import Embedder, default_embedder
-from lynx_dspy.grounding.retrieval import Index
+from lynx_dspy.grounding.loaders import Unreadable
+from lynx_dspy.grounding.rerank import Reranker
+from lynx_dspy.grounding.retrieval import Shelf, search
+from lynx_dspy.progress import report
 from lynx_dspy.values import Passage
-
-SUFFIXES = (".md", ".markdown", ".txt", ".text", ".rst")
-"""Files that are read."""
 
 Choice = Embedder | Literal["default"] | None
 
-_LARGEST = 20_000_000
+_WORTH_KEEPING = 1_000_000
+"""Bytes of a text whose passages are kept; of other kinds they always are."""
+
+_FORMAT = "1"
+"""Part of the key of kept passages: another one makes them anew."""
+
+
+class Indexed(NamedTuple):
+    """What is searched, for a run's record: `kind` is exact, hnsw or, without vectors, words."""
+
+    passages: int
+    sources: int
+    embedder: str | None
+    kind: str
 
 
 class Documents:
     """Passages that can be searched. `skipped` says which files were not read, and why.
 
     `embedder` is what finds passages by meaning: `"default"` is `default_embedder()`, looked up at
-    the first `retrieve`; None leaves keywords and exact words. Copies are the same object, since
-    optimizers deep-copy programs. Threads may share one.
+    the first `retrieve`; None leaves keywords and exact words. `reranker` has the last word instead
+    of the embedder's cosine. Copies are the same object, since optimizers deep-copy programs.
+    Threads may share one.
     """
 
     def __init__(
@@ -34,25 +49,30 @@ class Documents:
         chunks: Iterable[Passage],
         skipped: Sequence[str] = (),
         embedder: Choice = "default",
+        reranker: Reranker | None = None,
     ) -> None:
-        self.passages = tuple(chunks)
+        self._shelves: tuple[Shelf, ...] = (Shelf(tuple(chunks)),)
         self.skipped = tuple(skipped)
         self._embedder = embedder
-        self._index: Index | None = None
-        self._lock = threading.Lock()
+        self._reranker = reranker
 
     @classmethod
-    def open(cls, path: str | Path, embedder: Choice = "default") -> Documents:
+    def open(
+        cls, path: str | Path, embedder: Choice = "default", reranker: Reranker | None = None
+    ) -> Documents:
         """The documents at `path`, a folder or one file. Raises `BadInput` as these do."""
         try:
             opener = cls.from_file if Path(path).is_file() else cls.from_folder
-            return opener(path, embedder)
+            return opener(path, embedder, reranker)
         except OSError as error:
             raise BadInput(f"Cannot read documents at {str(path)!r}: {error.strerror}.") from error
 
     @classmethod
     def from_texts(
-        cls, texts: Mapping[str, str] | Iterable[str], embedder: Choice = "default"
+        cls,
+        texts: Mapping[str, str] | Iterable[str],
+        embedder: Choice = "default",
+        reranker: Reranker | None = None,
     ) -> Documents:
         """Documents from texts in memory, `{source: text}` or texts alone.
 
@@ -64,42 +84,57 @@ class Documents:
         if not isinstance(texts, Mapping):
             texts = {f"text {i}": text for i, text in enumerate(texts, 1)}
         chunks = (p for source, text in texts.items() for p in passages(text, source))
-        return cls(chunks, embedder=embedder)
+        return cls(chunks, embedder=embedder, reranker=reranker)
 
     @classmethod
-    def from_file(cls, path: str | Path, embedder: Choice = "default") -> Documents:
-        """The document `path`. Raises `BadInput` if it is missing or of another kind."""
+    def from_file(
+        cls, path: str | Path, embedder: Choice = "default", reranker: Reranker | None = None
+    ) -> Documents:
+        """The document `path`. Raises `BadInput` if it is missing or cannot be read."""
         file = Path(path)
         if not file.is_file():
-            raise BadInput(f"No document {str(path)!r}. Give the path of a text or Markdown file.")
-        reason = _unreadable(file)
-        if reason:
-            raise BadInput(f"Document {str(path)!r}: {reason}. Known: {', '.join(SUFFIXES)}.")
-        return cls(passages(_decoded(file), file.name), embedder=embedder)
+            raise BadInput(f"No document {str(path)!r}. Known kinds: {loaders.known()}.")
+        try:
+            return cls(_passages(file, file.name), embedder=embedder, reranker=reranker)
+        except Unreadable as error:
+            raise BadInput(
+                f"Document {str(path)!r}: {error}. Known kinds: {loaders.known()}."
+            ) from error
 
     @classmethod
-    def from_folder(cls, path: str | Path, embedder: Choice = "default") -> Documents:
-        """All documents below `path`; files of other kinds are listed in `skipped`.
+    def from_folder(
+        cls, path: str | Path, embedder: Choice = "default", reranker: Reranker | None = None
+    ) -> Documents:
+        """All documents below `path`; files that cannot be read are listed in `skipped`.
 
         Raises `BadInput` if there is no such folder or nothing in it can be read.
         """
         folder = Path(path)
         if not folder.is_dir():
             raise BadInput(
-                f"No documents at {str(path)!r}. Give a folder of text or Markdown files."
+                f"No documents at {str(path)!r}. Give a folder or a file; known kinds: "
+                f"{loaders.known()}."
             )
         chunks: list[Passage] = []
         skipped: list[str] = []
         for file in _files(folder):
             source = file.relative_to(folder).as_posix()
-            reason = _unreadable(file)
-            if reason:
-                skipped.append(f"{source}: {reason}")
-            else:
-                chunks.extend(passages(_decoded(file), source))
+            try:
+                chunks.extend(_passages(file, source))
+            except Unreadable as error:
+                skipped.append(f"{source}: {error}")
         if not chunks:
             raise BadInput(_nothing(path, skipped))
-        return cls(chunks, skipped, embedder)
+        return cls(chunks, skipped, embedder, reranker)
+
+    def beside(self, other: Documents) -> Documents:
+        """These documents and `other` as one collection that is ranked as a whole.
+
+        Indexes are shared, not made again; embedder and reranker are those of these documents.
+        """
+        both = Documents((), (*self.skipped, *other.skipped), self._embedder, self._reranker)
+        both._shelves = (*self._shelves, *other._shelves)
+        return both
 
     def retrieve(self, query: str, k: int = 6) -> list[Passage]:
         """The `k` passages that help most with `query`, best first, each with its score.
@@ -108,23 +143,35 @@ class Documents:
         embedder also re-ranks what they found. Without one, passages that share no word with the
         query are not given.
         """
-        if not self.passages or not query.strip() or k < 1:
+        if not len(self) or not query.strip() or k < 1:
             return []
-        return self._searchable().search(query, k, self.embedder)
+        return search(self._shelves, query, k, self.embedder, self._reranker)
+
+    def prepare(self) -> Indexed:
+        """Embed and index everything now, with progress; what is done is kept and not redone.
+
+        `retrieve` does the same at the first question, but for large collections only by words.
+        """
+        embedder = self.embedder
+        width = embedder.encode([" "]).shape[1] if embedder is not None else 0
+        made = [shelf.prepare(embedder, width) for shelf in self._shelves]
+        kinds = {index.kind if index is not None else "words" for index in made}
+        sources = {p.source for p in self.passages}
+        name = embedder.name if embedder is not None else None
+        return Indexed(len(self), len(sources), name, ", ".join(sorted(kinds)))
+
+    @property
+    def passages(self) -> tuple[Passage, ...]:
+        """Everything that can be found."""
+        return tuple(p for shelf in self._shelves for p in shelf.passages)
 
     @property
     def embedder(self) -> Embedder | None:
         """The embedder in use; None where there is none."""
         return default_embedder() if self._embedder == "default" else self._embedder
 
-    def _searchable(self) -> Index:
-        with self._lock:
-            if self._index is None:
-                self._index = Index(self.passages)
-            return self._index
-
     def __len__(self) -> int:
-        return len(self.passages)
+        return sum(len(shelf.passages) for shelf in self._shelves)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Documents:
         return self
@@ -140,28 +187,23 @@ def _files(folder: Path) -> list[Path]:
     )
 
 
-def _unreadable(file: Path) -> str:
-    """Why a file is not read, in a few words; empty if it is."""
-    if file.suffix.lower() not in SUFFIXES:
-        return f"files of type {file.suffix or 'no suffix'!r} are not read"
-    try:
-        if file.stat().st_size > _LARGEST:
-            return f"larger than {_LARGEST // 1_000_000} MB"
-        with file.open("rb") as opened:
-            return "not a text" if b"\0" in opened.read(4_096) else ""
-    except OSError as error:
-        return f"cannot be opened ({error.strerror})"
-
-
-def _decoded(file: Path) -> str:
-    raw = file.read_bytes()
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return raw.decode("cp1252", errors="replace")
+def _passages(file: Path, source: str) -> list[Passage]:
+    """The passages of a file, from the cache where reading it is dear. Raises `Unreadable`."""
+    raw = loaders.content(file)
+    if loaders.is_text(file) and len(raw) < _WORTH_KEEPING:
+        return list(passages(loaders.read(file, raw), source))
+    kind = loaders.KINDS[file.suffix.lower()].module
+    digest = f"{_FORMAT} {kind} {hashlib.sha256(raw).hexdigest()}"
+    held = store.passages(digest)
+    if held is not None:
+        return [Passage(text, source, heading) for heading, text in held]
+    report("documents", f"reading {source}")
+    made = list(passages(loaders.read(file, raw), source))
+    store.keep_passages(digest, made)
+    return made
 
 
 def _nothing(path: str | Path, skipped: Sequence[str]) -> str:
     files = "1 file" if len(skipped) == 1 else f"{len(skipped)} files"
     got = f"{files} that cannot be used ({skipped[0]})" if skipped else "no documents"
-    return f"Folder {str(path)!r} holds {got}. Known: {', '.join(SUFFIXES)}."
+    return f"Folder {str(path)!r} holds {got}. Known kinds: {loaders.known()}."

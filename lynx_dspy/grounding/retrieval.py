@@ -1,166 +1,184 @@
-"""The search index behind `Documents`: three rankings fused, then re-ranked (paper, III-A1)."""
+"""HybridRetrieve: rankings by words and by meaning fused, then re-ranked (paper, III-A1)."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
-import tempfile
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
+from typing import Literal
 
-import numpy as np
-
+from lynx_dspy.grounding import dense
+from lynx_dspy.grounding.dense import DenseIndex
 from lynx_dspy.grounding.embedding import Embedder, Vectors
-from lynx_dspy.grounding.identifiers import fold, stem, words
-from lynx_dspy.grounding.lexical import STOP_WORDS
-from lynx_dspy.lm.models import home
+from lynx_dspy.grounding.keywords import Keywords
+from lynx_dspy.grounding.rerank import Reranker
+from lynx_dspy.progress import report
 from lynx_dspy.values import Passage
 
 RANK_CONSTANT = 60
 """The constant of reciprocal rank fusion (Cormack et al., 2009)."""
 
+AT_ONCE = 5_000
+"""Passages that a question waits for: a core embeds 20 to 100 a second. Of a collection that lacks
+more vectors only what shares words with the question is embedded, until `Documents.prepare`."""
+
+Way = Literal["keywords", "exact", "meaning"]
+WAYS: tuple[Way, ...] = ("keywords", "exact", "meaning")
+
 _POOL = 4
 """Passages re-ranked for each one that is asked for."""
 
-_MOST_DENSE = 2_000
-"""Passages (some 2 MB of text) up to which all are embedded: a core takes 20 to 100 a second."""
+_FEWEST = 20
 
-_EXACT = re.compile(
-    r"""['"`“]([^'"`”]{2,60})['"`”]|\b(\w+_\w+|[A-Z]{2,}\w*|[a-z]+[A-Z]\w*|\w*\d\w*)\b"""
-)
+_Place = tuple[int, int]
+"""A shelf and a passage on it, both by position."""
 
 
-class Index:
-    """Keyword and dense indexes over the same passages; thread-safe."""
+class Shelf:
+    """Passages with their indexes, each made when it is first asked for; thread-safe."""
 
-    def __init__(self, chunks: Sequence[Passage]) -> None:
-        import bm25s
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        self.passages = tuple(passages)
+        self._keywords: Keywords | None = None
+        self._dense: dict[str, DenseIndex | None] = {}
+        self._lock = threading.RLock()
 
-        self._chunks = tuple(chunks)
-        self._texts = [f"{p.heading}\n{p.text}" if p.heading else p.text for p in self._chunks]
-        self._folded = [fold(text) for text in self._texts]
-        self._known = frozenset(t for text in self._texts for t in _terms(text))
-        self._bm25 = bm25s.BM25()
-        corpus = [_terms(text) or ["_"] for text in self._texts]
-        self._bm25.index(corpus, show_progress=False)
-        self._vectors: dict[str, Vectors] = {}
-        self._lock = threading.Lock()
+    def text(self, position: int) -> str:
+        """What is searched of a passage: its headings and itself."""
+        passage = self.passages[position]
+        return f"{passage.heading}\n{passage.text}" if passage.heading else passage.text
 
-    def search(self, query: str, k: int, embedder: Embedder | None) -> list[Passage]:
-        """The `k` best passages for `query`, best first.
-
-        Of very many passages only those that share words with the query are embedded.
-        """
-        pool = min(len(self._chunks), max(20, _POOL * k))
-        rankings = [self._by_keywords(query, pool), self._by_exact_words(query, pool)]
-        if embedder is None:
-            ranked = _fused(rankings)
-        else:
-            asked = embedder.encode([query])
-            if self._all_dense:
-                rankings.append(self._by_meaning(asked, embedder, pool))
-            ranked = self._reranked(_fused(rankings)[:pool], asked, embedder)
-        return [replace(self._chunks[i], score=round(score, 4)) for i, score in ranked[:k]]
-
-    @property
-    def _all_dense(self) -> bool:
-        return len(self._chunks) <= _MOST_DENSE
-
-    def _by_keywords(self, query: str, pool: int) -> list[int]:
-        terms = [term for term in _terms(query) if term in self._known]
-        if not terms:
-            return []
-        found, scores = self._bm25.retrieve([terms], k=pool, show_progress=False)
-        return [int(i) for i, score in zip(found[0], scores[0], strict=True) if score > 0]
-
-    def _by_exact_words(self, query: str, pool: int) -> list[int]:
-        """Passages that hold quoted words and identifiers of the query as they are written."""
-        exact = {fold(a or b) for a, b in _EXACT.findall(query)}
-        counts = Counter({i: sum(e in text for e in exact) for i, text in enumerate(self._folded)})
-        return [i for i, count in counts.most_common(pool) if count]
-
-    def _by_meaning(self, asked: Vectors, embedder: Embedder, pool: int) -> list[int]:
-        import faiss
-
-        vectors = self._dense(embedder)
-        index = faiss.IndexFlatIP(vectors.shape[1])
-        index.add(vectors)
-        return [int(i) for i in index.search(asked, pool)[1][0] if i >= 0]
-
-    def _reranked(
-        self, fused: list[tuple[int, float]], asked: Vectors, embedder: Embedder
-    ) -> list[tuple[int, float]]:
-        """The fused passages by cosine: no mixture with the fused ranks found more of them."""
-        ids = [i for i, _ in fused]
-        if self._all_dense:
-            vectors = self._dense(embedder)[ids]
-        else:
-            vectors = embedder.encode([self._texts[i] for i in ids])
-        scored = [(i, float(v @ asked[0])) for i, v in zip(ids, vectors, strict=True)]
-        return sorted(scored, key=lambda pair: (-pair[1], pair[0]))
-
-    def _dense(self, embedder: Embedder) -> Vectors:
+    def keywords(self) -> Keywords:
+        """The index by words."""
         with self._lock:
-            if embedder.name not in self._vectors:
-                self._vectors[embedder.name] = stored_vectors(self._texts, embedder)
-            return self._vectors[embedder.name]
+            if self._keywords is None:
+                self._keywords = Keywords(self._texts())
+            return self._keywords
+
+    def dense(self, embedder: Embedder, width: int) -> DenseIndex | None:
+        """The index by meaning; None as long as too many vectors are missing for a question."""
+        with self._lock:
+            if embedder.name not in self._dense:
+                self._dense[embedder.name] = self._dense_or_none(embedder, width)
+            return self._dense[embedder.name]
+
+    def prepare(self, embedder: Embedder | None, width: int) -> DenseIndex | None:
+        """Make all indexes now, however long it takes."""
+        self.keywords()
+        if embedder is None:
+            return None
+        with self._lock:
+            held = self._dense.get(embedder.name)
+            if held is None:
+                held = dense.index_of(self._texts(), embedder, width)
+                self._dense[embedder.name] = held
+            return held
+
+    def vectors(self, positions: Sequence[int], embedder: Embedder, width: int) -> Vectors:
+        """The vectors of these passages, shape (len(positions), width)."""
+        index = self.dense(embedder, width)
+        if index is not None:
+            return index.vectors(positions)
+        return dense.embedded([self.text(i) for i in positions], embedder, width)
+
+    def _texts(self) -> list[str]:
+        return [self.text(i) for i in range(len(self.passages))]
+
+    def _dense_or_none(self, embedder: Embedder, width: int) -> DenseIndex | None:
+        texts = self._texts()
+        if len(texts) <= AT_ONCE:
+            return dense.index_of(texts, embedder, width)
+        held = dense.kept_index(texts, embedder, width)
+        if held is not None:
+            return held
+        absent = dense.missing(texts, embedder, width)
+        if absent <= AT_ONCE:
+            return dense.index_of(texts, embedder, width)
+        report(
+            "documents",
+            f"{absent:,} of {len(texts):,} passages are not embedded yet and are found by their "
+            "words only; `lynx docs` embeds them once",
+        )
+        return None
 
 
-def _terms(text: str) -> list[str]:
-    """Stems for BM25; an identifier counts whole and word by word."""
-    terms = []
-    for token in re.findall(r"\w+", text):
-        parts = [part for part in words(token) if part not in STOP_WORDS]
-        terms += [stem(part) for part in parts]
-        if len(parts) > 1:
-            terms.append(fold(token))
-    return terms
+def search(
+    shelves: Sequence[Shelf],
+    query: str,
+    k: int,
+    embedder: Embedder | None,
+    reranker: Reranker | None = None,
+    *,
+    ways: Iterable[Way] = WAYS,
+    rerank: bool = True,
+) -> list[Passage]:
+    """The `k` passages of all shelves that fit `query` best, best first, each with its score.
+
+    `reranker` replaces the cosine that has the last word where there is an embedder. `ways` and
+    `rerank=False` are for comparisons.
+    """
+    pool = max(_FEWEST, _POOL * k)
+    asked = embedder.encode([query]) if embedder is not None else None
+    rankings: list[list[_Place]] = []
+    for number, shelf in enumerate(shelves):
+        for ranking in _rankings(shelf, query, pool, asked, embedder, set(ways)):
+            rankings.append([(number, i) for i in ranking])
+    ranked = fused(rankings)
+    if rerank and (reranker is not None or asked is not None):
+        candidates = [place for place, _ in ranked[: pool * len(shelves)]]
+        if reranker is not None:
+            texts = [shelves[s].text(i) for s, i in candidates]
+            scores = [float(score) for score in reranker(query, texts)]
+        elif embedder is not None and asked is not None:
+            scores = _cosines(shelves, candidates, asked, embedder)
+        ranked = sorted(zip(candidates, scores, strict=True), key=lambda pair: (-pair[1], pair[0]))
+    return [replace(shelves[s].passages[i], score=round(v, 4)) for (s, i), v in ranked[:k]]
 
 
-def _fused(rankings: Iterable[Sequence[int]]) -> list[tuple[int, float]]:
-    """Reciprocal rank fusion: (passage, score) pairs, best first."""
-    scores: Counter[int] = Counter()
+def _rankings(
+    shelf: Shelf,
+    query: str,
+    pool: int,
+    asked: Vectors | None,
+    embedder: Embedder | None,
+    ways: set[Way],
+) -> Iterable[list[int]]:
+    if not shelf.passages:
+        return
+    if "keywords" in ways:
+        yield shelf.keywords().by_keywords(query, pool)
+    if "exact" in ways:
+        yield shelf.keywords().by_exact_words(query, pool)
+    if "meaning" in ways and asked is not None and embedder is not None:
+        index = shelf.dense(embedder, asked.shape[1])
+        if index is not None:
+            yield index.nearest(asked, min(pool, len(shelf.passages)))
+
+
+def fused(rankings: Iterable[Sequence[_Place]]) -> list[tuple[_Place, float]]:
+    """Reciprocal rank fusion: (passage, score) pairs, best first.
+
+    >>> fused([[(0, 7), (0, 8)], [(0, 8)]])[0][0]
+    (0, 8)
+    """
+    scores: Counter[_Place] = Counter()
     for ranking in rankings:
-        for rank, i in enumerate(ranking, 1):
-            scores[i] += 1 / (RANK_CONSTANT + rank)  # type: ignore[assignment]
+        for rank, place in enumerate(ranking, 1):
+            scores[place] += 1 / (RANK_CONSTANT + rank)  # type: ignore[assignment]
     return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def stored_vectors(texts: Sequence[str], embedder: Embedder) -> Vectors:
-    """The vectors of `texts`, shape (len(texts), d), from the cache folder, else made and kept.
-
-    The file's name holds a hash of the texts and of the embedder's name; a file that cannot be read
-    or has another shape is made anew. Not being able to write is no failure.
-    """
-    digest = hashlib.sha256("\0".join([embedder.name, *texts]).encode(errors="replace")).hexdigest()
-    path = home() / "vectors" / f"{digest[:32]}.npy"
-    held = _read(path, len(texts))
-    if held is None:
-        held = embedder.encode(texts)
-        _write(path, held)
-    return held
-
-
-def _read(path: Path, count: int) -> Vectors | None:
-    try:
-        with path.open("rb") as file:
-            vectors: Vectors = np.lib.format.read_array(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    sound = vectors.ndim == 2 and len(vectors) == count and vectors.dtype == np.float32
-    return vectors if sound and bool(np.isfinite(vectors).all()) else None
-
-
-def _write(path: Path, vectors: Vectors) -> None:
-    """Write so that another process never sees half a file."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as part:
-            np.save(part, vectors, allow_pickle=False)
-        os.replace(part.name, path)
-    except OSError:
-        return
+def _cosines(
+    shelves: Sequence[Shelf], places: Sequence[_Place], asked: Vectors, embedder: Embedder
+) -> list[float]:
+    """The cosine of each passage with the question; no mixture with the fused ranks found more."""
+    wanted: dict[int, list[int]] = defaultdict(list)
+    for shelf, i in places:
+        wanted[shelf].append(i)
+    found: dict[_Place, float] = {}
+    for shelf, positions in wanted.items():
+        vectors = shelves[shelf].vectors(positions, embedder, asked.shape[1])
+        for i, cosine in zip(positions, vectors @ asked[0], strict=True):
+            found[shelf, i] = float(cosine)
+    return [found[place] for place in places]

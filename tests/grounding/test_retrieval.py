@@ -1,14 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
+from lynx_dspy.grounding import retrieval
 from lynx_dspy.grounding.documents import Documents
-from lynx_dspy.grounding.retrieval import stored_vectors
+from lynx_dspy.grounding.retrieval import RANK_CONSTANT, fused, search
+from lynx_dspy.progress import listen
 
 TEXTS = {
     "money.md": "Earnings are what is left after costs.",
@@ -33,44 +34,54 @@ def test_passages_are_encoded_at_the_first_search_and_once(topics: Any) -> None:
     assert sorted(topics.texts) == sorted([*TEXTS.values(), *["profit"] * 8])
 
 
-def test_vectors_are_read_from_the_cache_next_time(topics: Any, cache_folder: Path) -> None:
-    texts = list(TEXTS.values())
-    made = stored_vectors(texts, topics)
-    assert np.array_equal(stored_vectors(texts, topics), made)
-    assert topics.texts == texts
-    stored_vectors([*texts, "More."], topics)
-    assert len(list(cache_folder.rglob("*.npy"))) == 2
-    assert not list(cache_folder.rglob("*.tmp"))
+def test_a_passage_in_two_rankings_beats_the_first_of_one() -> None:
+    ranked = fused([[(0, 1), (0, 2)], [(0, 2)]])
+    assert ranked == [
+        ((0, 2), 1 / (RANK_CONSTANT + 2) + 1 / (RANK_CONSTANT + 1)),
+        ((0, 1), 1 / (RANK_CONSTANT + 1)),
+    ]
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda path: path.write_bytes(b""),
-        lambda path: path.write_bytes(path.read_bytes()[:-5]),
-        lambda path: path.write_bytes(b"PK\x03\x04 no array"),
-        lambda path: np.save(path, np.full((3, 3), np.nan, dtype=np.float32)),
-        lambda path: np.save(path, np.zeros((9, 3), dtype=np.float32)),
-        lambda path: np.save(path, np.array([{"a": 1}], dtype=object), allow_pickle=True),
-    ],
-)
-def test_a_damaged_cache_is_made_anew(topics: Any, cache_folder: Path, damage: Any) -> None:
-    texts = list(TEXTS.values())
-    made = stored_vectors(texts, topics)
-    (path,) = cache_folder.rglob("*.npy")
-    damage(path)
-    assert np.array_equal(stored_vectors(texts, topics), made)
-    assert np.array_equal(np.load(path), made)
-
-
-def test_a_cache_that_cannot_be_written_is_no_failure(topics: Any, cache_folder: Path) -> None:
-    cache_folder.write_text("a file where the folder should be")
-    assert stored_vectors(["One."], topics).shape == (1, 3)
-
-
-def test_of_very_many_passages_only_those_with_the_words_are_embedded(topics: Any) -> None:
-    many = {f"{i}.md": f"Passage number {i}." for i in range(3_000)}
+def test_of_very_many_passages_only_those_with_the_words_are_embedded(
+    topics: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retrieval, "AT_ONCE", 500)
+    many = {f"{i}.md": f"Passage number {i}." for i in range(600)}
     documents = Documents.from_texts({**many, **TEXTS}, embedder=topics)
-    best = documents.retrieve("how is rain measured", k=1)
+    said: list[str] = []
+    with listen(lambda stage, text: said.append(text)):
+        best = documents.retrieve("how is rain measured", k=1)
     assert [p.source for p in best] == ["sky.md"]
     assert len(topics.texts) < 100
+    assert any("found by their words only; `lynx docs`" in line for line in said)
+
+    assert documents.prepare().kind == "exact"
+    before = len(topics.texts)
+    assert documents.retrieve("client", k=1)[0].source == "people.md"
+    assert len(topics.texts) == before + 1
+
+
+def test_a_reranker_has_the_last_word(topics: Any) -> None:
+    asked: list[str] = []
+
+    def longest(question: str, passages: Sequence[str]) -> list[float]:
+        asked.append(question)
+        return [float(len(p)) for p in passages]
+
+    documents = Documents.from_texts(TEXTS, embedder=topics, reranker=longest)
+    found = documents.retrieve("client", k=3)
+    assert asked == ["client"]
+    assert [p.source for p in found] == ["money.md", "people.md", "sky.md"]
+
+
+def test_each_way_finds_its_own(topics: Any) -> None:
+    texts = {"words.md": "The rain ledger.", "meaning.md": "A buyer.", "code.md": "See ZX-9."}
+    shelves = Documents.from_texts(texts, embedder=topics)._shelves
+
+    def first(query: str, way: retrieval.Way) -> list[str]:
+        return [p.source for p in search(shelves, query, 1, topics, ways=[way], rerank=False)]
+
+    assert first("ledger", "keywords") == ["words.md"]
+    assert first("purchases of a customer", "meaning") == ["meaning.md"]
+    assert first("what is 'zx-9'", "exact") == ["code.md"]
+    assert first("purchases of a customer", "exact") == []
