@@ -9,6 +9,7 @@ from io import StringIO
 from pathlib import Path
 
 from lynx_dspy.errors import BadInput
+from lynx_dspy.grounding.identifiers import words
 from lynx_dspy.grounding.lookup import ByReference, stems
 from lynx_dspy.values import Passage
 
@@ -39,7 +40,7 @@ class Glossary(ByReference):
         self.name = name
         self._by_stems: dict[tuple[str, ...], list[Passage]] = {}
         for term, definition in definitions.items():
-            key = stems(term)
+            key = _key(term)
             if key and definition.strip():
                 entry = Passage(" ".join(definition.split()), name, term.strip())
                 self._by_stems.setdefault(key, []).append(entry)
@@ -68,7 +69,7 @@ class Glossary(ByReference):
 
     def look_up(self, term: str) -> Sequence[Passage]:
         """The definition of `term`; empty if there is none."""
-        return tuple(self._by_stems.get(stems(term), ()))
+        return tuple(self._by_stems.get(_key(term), ()))
 
     def terms_in(self, text: str) -> Sequence[str]:
         """The defined terms that `text` names, in its order; of two that overlap the longer."""
@@ -88,6 +89,11 @@ class Glossary(ByReference):
 
     def __len__(self) -> int:
         return sum(map(len, self._by_stems.values()))
+
+
+def _key(term: str) -> tuple[str, ...]:
+    """Stems; a term of nothing but stop words, such as the code NO, is its words."""
+    return stems(term) or words(term)
 
 
 def _text(file: Path) -> str:

@@ -137,7 +137,9 @@ def _plain_host(host: str | None) -> str:
 
 def _sentences(text: str) -> Iterator[str]:
     for sentence in _SENTENCE_END.split(_plain(text)):
-        line = " ".join(sentence.split())
+        if _field_labels().match(sentence.strip(" -.,;\"'")):
+            continue
+        line = " ".join(_field_labels().sub(r"\1 ", sentence).split())
         if any(c.isalpha() for c in line) and not any(unfit.search(line) for unfit in _UNFIT):
             yield line
 
@@ -150,13 +152,12 @@ def _plain(text: str) -> str:
         text = pattern.sub(" ", text)
     text = _LINK.sub(lambda found: found[1] or found[2] or "", text)
     text = _SIGNS.sub(" ", text)
-    text = _ROLES.sub(" ", text)
-    return _field_labels().sub(r"\1 ", text)
+    return _ROLES.sub(" ", text)
 
 
 @cache
 def _field_labels() -> re.Pattern[str]:
-    """The labels under which stages are given their inputs and give their outputs, with a colon."""
+    """Labels of the stages' inputs and outputs, with a colon. A line of prose begins with none."""
     from lynx_dspy import signatures
 
     fields = {
@@ -165,4 +166,4 @@ def _field_labels() -> re.Pattern[str]:
         for name in getattr(signatures, kind).fields
     }
     names = "|".join(sorted(map(re.escape, fields), key=len, reverse=True)).replace("\\ ", "[ _]")
-    return re.compile(rf"\b({names})\b[ \t]*[:：]+", re.I)
+    return re.compile(rf"({names})[ \t]*[:：]+", re.I)
