@@ -1,8 +1,8 @@
 """Spider 2.0-Lite (spider2-sql.github.io, MIT): 547 tasks on BigQuery, Snowflake and SQLite.
 
-Golds are result files, several of which may be acceptable. Tasks whose engine is not at hand keep
-the folder of their metadata and say why they cannot be run; their results can still be scored from
-CSV files.
+Golds are result files, several of which may be acceptable. Tasks whose engine is not at hand get a
+database of their metadata: programs are written and checked, not run, and their results can still
+be scored from CSV files.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import dspy
 from lynx_dspy.datasets import files
 from lynx_dspy.datasets.examples import example
 from lynx_dspy.errors import BadInput
+from lynx_dspy.grounding.sources.spider2 import read_metadata
 
 PAGE = "the Spider 2.0 page (spider2-sql.github.io; folder spider2-lite of its repository)"
 
@@ -70,12 +71,11 @@ def describe(data_dir: Path, db: str) -> dict[str, dict[str, str]]:
     """Column descriptions in a database's metadata files, `{table: {column: text}}`."""
     described: dict[str, dict[str, str]] = {}
     databases = questions_file(data_dir).parent / "resource" / "databases"
-    for path in sorted(databases.glob(f"*/{db}/**/*.json")):
-        table = files.read_json(path)
-        pairs = zip(table.get("column_names", []), table.get("description") or [], strict=False)
-        texts = {str(c).strip(): d.strip() for c, d in pairs if isinstance(d, str) and d.strip()}
-        if texts:
-            described[str(table.get("table_name", path.stem)).strip()] = texts
+    for folder in sorted(databases.glob(f"*/{db}")):
+        for table in read_metadata(folder).schema.tables if folder.is_dir() else ():
+            texts = {c.name: c.description for c in table.columns if c.description}
+            if texts:
+                described[table.name] = texts
     return described
 
 
@@ -85,10 +85,10 @@ def _task(task: files.Record, download: _Download) -> dspy.Example:
         raise BadInput(f"Task {name!r}: ids begin with {', '.join(_DIALECTS)}.")
     dialect = _DIALECTS[name[:2]]
     record = download.records.get(name, {})
-    database, reason = _database(dialect, db, download.databases)
     query = download.gold / "sql" / f"{name}.sql"
     resource = download.root / "resource"
     metadata = resource / "databases" / dialect / db
+    database, reason = _database(dialect, db, download.databases, metadata)
     return example(
         id=name,
         question=task["question"],
@@ -107,12 +107,17 @@ def _task(task: files.Record, download: _Download) -> dspy.Example:
     )
 
 
-def _database(dialect: str, db: str, sqlite_files: dict[str, Path]) -> tuple[str, str]:
-    if dialect != "sqlite":
-        return "", f"{dialect} needs an account; score its results from CSV files"
-    if db.casefold() in sqlite_files:
+def _database(
+    dialect: str, db: str, sqlite_files: dict[str, Path], metadata: Path
+) -> tuple[str, str]:
+    """What `lynx_dspy.connect` takes and no reason, or nothing and why."""
+    if dialect == "sqlite" and db.casefold() in sqlite_files:
         return str(sqlite_files[db.casefold()]), ""
-    return "", f"{db}.sqlite is not in resource/databases (spider2-localdb/ or sqlite/)"
+    if metadata.is_dir():
+        return f"metadata:{metadata.absolute()}", ""
+    if dialect == "sqlite":
+        return "", f"{db}.sqlite is not in resource/databases (spider2-localdb/ or sqlite/)"
+    return "", f"{dialect} needs an account, and resource/databases has no metadata of {db}"
 
 
 def _sqlite_files(databases: Path) -> dict[str, Path]:

@@ -6,8 +6,10 @@ import pytest
 
 from lynx_dspy import datasets
 from lynx_dspy.datasets.golds import matches_gold_csv
+from lynx_dspy.engines import connect
 from lynx_dspy.errors import BadInput
 from lynx_dspy.metrics.frames import read_csv
+from lynx_dspy.values import Status
 
 DATA = Path(__file__).parents[2] / "../shared/data/spider2-lite"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="Spider 2.0-Lite is not here")
@@ -51,6 +53,19 @@ def test_tasks_get_their_database_documents_and_golds(tmp_path: Path) -> None:
     assert not {"gold_csv", "condition_cols", "gold_sql"} & set(local.inputs().keys())
 
 
+def test_a_task_without_an_engine_gets_the_database_of_its_metadata(tmp_path: Path) -> None:
+    place = unpack(tmp_path) / "resource" / "databases" / "bigquery" / "ga4" / "p.d"
+    place.mkdir(parents=True)
+    (place / "t.json").write_text(
+        '{"table_name": "t", "table_fullname": "p.d.t", "column_names": ["a"],'
+        ' "column_types": ["INT64"]}'
+    )
+    _, bq = datasets.load("spider2", tmp_path)
+    with connect(bq.database) as database:
+        assert (database.dialect, database.name) == ("bigquery", "ga4")
+        assert database.execute("SELECT a FROM `p.d.t`").status is Status.UNAVAILABLE
+
+
 def test_descriptions_come_from_metadata_with_its_quirks(tmp_path: Path) -> None:
     assert datasets.describe("spider2", unpack(tmp_path), "Shop") == {"t": {"a": "the a"}}
 
@@ -80,7 +95,9 @@ def test_lite_has_547_tasks_in_three_dialects() -> None:
     documented = [path for one in loaded for path in one.documents]
     assert len(documented) == 107
     assert all(Path(path).is_file() for path in documented)
-    runnable = {one.id for one in loaded if one.database}
+    described = {one.db for one in loaded if one.database.startswith("metadata:")}
+    assert described == {"ga4", "NOAA_DATA", "_1000_GENOMES", "f1"}
+    runnable = {one.id for one in loaded if one.database.endswith(".sqlite")}
     assert runnable == {"local244", "local054", "local055", "local198"}
 
 
