@@ -20,14 +20,14 @@ from lynx_dspy.engines.base import Database
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
-Reply = dict[str, Any] | str | Exception
+Reply = dict[str, Any] | str | Exception | dspy.lm15.Response
 
 
 class ScriptedEngine:
     """Answers each stage from its own list of replies; the last one repeats.
 
     `prompts[stage]` holds the text of every call in order. A reply is the stage's outputs (sent as
-    JSON), raw text, or an exception to raise.
+    JSON), raw text, a whole response, or an exception to raise.
     """
 
     supported_params = frozenset({"response_format"})
@@ -47,6 +47,8 @@ class ScriptedEngine:
         reply = script[min(len(self.prompts[stage]), len(script)) - 1]
         if isinstance(reply, Exception):
             raise reply
+        if isinstance(reply, dspy.lm15.Response):
+            return reply
         content = reply if isinstance(reply, str) else json.dumps(reply)
         return dspy.lm15.Response(
             id=None,
