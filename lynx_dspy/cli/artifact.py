@@ -67,8 +67,8 @@ def verify(folders: tuple[Path, ...], as_json: bool) -> int:
     if as_json:
         echo_json({"ok": not any(found.values()), "differences": found})
     else:
-        for folder, differences in found.items():
-            _echo_lines([f"{folder}: {line}" for line in differences] or [f"{folder}: as recorded"])
+        for name, differences in found.items():
+            _echo_lines(f"{name}: {line}" for line in differences or ["as recorded"])
     return 1 if any(found.values()) else 0
 
 

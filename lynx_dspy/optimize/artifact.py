@@ -47,6 +47,7 @@ __all__ = [
     "Manifest",
     "PackageWarning",
     "check_backbone",
+    "check_packages",
     "load",
     "origin",
     "read_manifest",
@@ -168,12 +169,13 @@ def _described(program: Lynx, manifest: Manifest) -> tuple[dict[str, Any], Manif
     config = program.config or configs.profile(manifest.backbone.name)
     adapter = config.adapter or manifest.adapter or _adapter_now()
     config = config.with_(adapter=adapter, **_HERE_ONLY)
-    prompts = rendered(program, config)
     kept = states.predictors(program)
+    record = {path: states.state_of(path, one) for path, one in kept.items()}
+    prompts = rendered(program, config)
     fields = {path: states.fields_of(one.signature) for path, one in kept.items()}
     extra = program.artifact_files() if isinstance(program, KeepsFiles) else {}
     values = {
-        PROGRAM: {path: states.state_of(path, one) for path, one in kept.items()},
+        PROGRAM: record,
         PROMPTS: {"hash": prompts_hash(prompts), "prompts": prompts},
         **{name: states.plain(name, value) for name, value in extra.items()},
     }
@@ -297,7 +299,13 @@ def _restore_files(program: Lynx, files: Mapping[str, Any]) -> None:
         return
     if not isinstance(program, KeepsFiles):
         raise ArtifactError(f"{', '.join(files)}: this program does not know what to do with it.")
-    program.restore_files(files)
+    try:
+        program.restore_files(files)
+        unknown = files.keys() ^ program.artifact_files().keys()
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ArtifactError(f"{', '.join(files)} cannot be taken up ({error}).") from None
+    if unknown:
+        raise ArtifactError(f"{', '.join(unknown)}: this program does not know what to do with it.")
 
 
 def _other_parts(manifest: Manifest, program: Lynx) -> Iterator[str]:

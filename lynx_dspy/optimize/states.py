@@ -21,6 +21,21 @@ _NO_PARTS = frozenset({"callbacks", "history", "config"})
 
 _SHAPE: dict[str, type] = {"instructions": list, "demos": list, "config": dict, "fields": dict}
 
+DECODING: dict[str, type | tuple[type, ...]] = {
+    "temperature": (int, float),
+    "top_p": (int, float),
+    "top_k": int,
+    "max_tokens": int,
+    "n": int,
+    "seed": int,
+    "rollout_id": int,
+    "presence_penalty": (int, float),
+    "frequency_penalty": (int, float),
+    "reasoning_effort": str,
+    "stop": (str, list),
+}
+"""Options that a state may hold. An address among them would send prompts, and keys, elsewhere."""
+
 State = dict[str, Any]
 
 
@@ -62,6 +77,7 @@ def state_of(path: str, predictor: dspy.Predict) -> State:
     """
     if predictor.fields:
         raise ArtifactError(f"{path} holds decision fields of DSPy, which artifacts cannot keep.")
+    _require_decoding(path, predictor.config)
     signature = predictor.signature
     kept = {*signature.fields, "augmented"}
     demos = [{k: v for k, v in dict(demo).items() if k in kept} for demo in predictor.demos]
@@ -87,6 +103,7 @@ def checked(path: str, state: object) -> State:
     for name, kind in (("instructions", str), ("demos", dict)):
         if not all(isinstance(one, kind) for one in state[name]):
             raise ArtifactError(f"{path}.{name} holds something else than a {kind.__name__}.")
+    _require_decoding(path, state["config"])
     return state
 
 
@@ -102,6 +119,17 @@ def restore(path: str, predictor: dspy.Predict, state: object) -> None:
     predictor.signature = signature
     predictor.demos = [_demo(path, signature, demo) for demo in state["demos"]]
     predictor.config = dict(state["config"])
+
+
+def _require_decoding(path: str, options: Mapping[str, Any]) -> None:
+    for name, value in options.items():
+        if name not in DECODING:
+            raise ArtifactError(
+                f"{path}.config.{name} is no option of decoding that artifacts keep. Known: "
+                f"{', '.join(DECODING)}."
+            )
+        if value is not None and not isinstance(value, DECODING[name]):
+            raise ArtifactError(f"{path}.config.{name} is a {type(value).__name__}.")
 
 
 def _parts(part: object, path: str) -> Iterator[tuple[str, object]]:
