@@ -16,6 +16,7 @@ _MOST_SKIPPED = 5
 @click.command("ask")
 @click.argument("question")
 @click.option("--db", "url", required=True, help="Database: a URL, a file, or a folder of files.")
+@click.option("--describe", "sheets", multiple=True, help="File that describes its tables.")
 @click.option("--docs", type=click.Path(), help="Folder or file of documents with definitions.")
 @click.option("--glossary", multiple=True, help="File of `term: definition` (YAML, CSV, Markdown).")
 @click.option("--pack", "packs", multiple=True, help="Folder of frozen pages for unknown terms.")
@@ -29,6 +30,7 @@ _MOST_SKIPPED = 5
 def command(
     question: str,
     url: str,
+    sheets: tuple[str, ...],
     docs: str | None,
     glossary: tuple[str, ...],
     packs: tuple[str, ...],
@@ -50,6 +52,7 @@ def command(
     from lynx_dspy.cli.plain import echo_json, one_line
     from lynx_dspy.cli.show import Progress, show_answer
     from lynx_dspy.engines import connect
+    from lynx_dspy.engines.described import described
     from lynx_dspy.grounding.documents import Documents
     from lynx_dspy.lm import describe, lm
 
@@ -58,7 +61,7 @@ def command(
     program = open_program(folder, without)
     documents = Documents.open(docs) if docs else None
     sources = _sources(glossary, packs, wikipedia)
-    with connect(url) as database:
+    with described(connect(url), sheets) as database:
         model = lm(lm_name)
         artifact = origin_of(program, model)
         for skipped in documents.skipped[:_MOST_SKIPPED] if documents else ():

@@ -17,6 +17,7 @@ _CACHED_CALLS = 2_000
 @click.option("--ids", "ids_file", type=click.Path(), help="File of the ids to ask, one a line.")
 @click.option("--lm", "lm_name", help="Language model [default: $LYNX_LM, else local].")
 @click.option("--artifact", "folder", type=click.Path(), help="Folder of a compiled program.")
+@click.option("--describe", multiple=True, help="File or folder that describes the databases.")
 @click.option("--without", multiple=True, help="Leave a part out; may be given several times.")
 @click.option(
     "--workers",
@@ -43,6 +44,7 @@ def command(
     ids_file: str | None,
     lm_name: str | None,
     folder: str | None,
+    describe: tuple[str, ...],
     without: tuple[str, ...],
     workers: int,
     deadline: float | None,
@@ -80,6 +82,7 @@ def command(
             ves=ves,
             without=without,
             artifact=artifact,
+            described=describe,
             watch=bar.watch,
         )
     if kind:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -142,23 +145,76 @@ def test_warnings_are_lines_on_stderr(capsys: Any, tmp_path: Path) -> None:
     assert said[0].startswith("warning: The artifact old was made with other packages: dspy 2.0")
 
 
+PROGRAM = "SELECT COUNT(*) FROM orders"
+
+
+class Service(BaseHTTPRequestHandler):
+    """A chat service of OpenAI's form that answers every stage with the same program."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        message = {"role": "assistant", "content": f"Analysis: -\n```sql\n{PROGRAM}\n```"}
+        body = {
+            "id": "1", "object": "chat.completion", "created": 1, "model": "tiny",
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 50, "completion_tokens": 9, "total_tokens": 59},
+        }  # fmt: skip
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(json.dumps(body).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Nothing on stderr: it is looked at."""
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> str:
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Service)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none-at-all-0123456789")
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{server.server_port}/v1")
+    yield
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
     path = tmp_path / "store.sqlite"
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
+        connection.execute("INSERT INTO orders VALUES (1), (2)")
     connection.close()
-    return str(path)
+    return path
 
 
+@pytest.mark.usefixtures("service")
 def test_ask_runs_the_artifact_and_tells_of_another_model(
-    capsys: Any, store: str, both: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+    capsys: Any, store: Path, both: tuple[str, str]
 ) -> None:
-    """Nothing listens at the address: what is told before the first call is looked at."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-none-at-all-0123456789")
-    for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9/v1")
-    call = ["ask", "How many?", "--db", store, "--artifact", both[1], "--lm", "openai/other"]
-    assert main(call) == 2
-    said = capsys.readouterr().err
-    assert said.count("compiled for another backbone: model openai/tiny there, openai/other") == 1
+    call = ["ask", "How many orders are there?", "--db", str(store), "--lm", "openai/other"]
+    assert main([*call, "--artifact", both[1], "--json"]) == 0
+    said = capsys.readouterr()
+    assert said.err.count("for another backbone: model openai/tiny there, openai/other") == 1
+    answer = json.loads(said.out)
+    assert answer["artifact"].startswith("second@")
+    assert answer["rows"] == [[2]]
+
+
+@pytest.mark.usefixtures("service")
+def test_eval_goes_on_with_the_same_artifact_only(capsys: Any, store: Path, tmp_path: Path) -> None:
+    row = {"id": "q1", "db": "store", "question": "How many orders?", "gold_sql": PROGRAM}
+    (tmp_path / "test.jsonl").write_text(json.dumps({**row, "database": "store.sqlite"}) + "\n")
+    folder = variant(tmp_path, "mine")
+    call = ["eval", "--dataset", "jsonl", "--data", str(tmp_path), "--out", str(tmp_path / "run"),
+            "--lm", "openai/tiny", "--artifact"]  # fmt: skip
+    assert main([*call, folder]) == 0, capsys.readouterr().err
+    run = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert run["artifact"].startswith("mine@")
+    Path(folder).rename(tmp_path / "moved")
+    assert main([*call, str(tmp_path / "moved")]) == 0
+    capsys.readouterr()
+    assert main([*call, variant(tmp_path, "mine", demos=1)]) == 2
+    assert "holds a run whose artifact differs (mine@" in capsys.readouterr().err

@@ -435,8 +435,11 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "infinity": (lambda f: (f / "manifest.json").write_text('{"format": 1e999}'), "finite"),
     "deep": (lambda f: (f / "manifest.json").write_text("[" * 300_000), "nested too deep"),
     "deepish": (
-        lambda f: tamper(f, "manifest.json", lambda r: r["recipe"]["params"].update(
-            a=json.loads("[" * 99 + "]" * 99))),  # fmt: skip
+        lambda f: tamper(
+            f,
+            "manifest.json",
+            lambda r: r["recipe"]["params"].update(a=json.loads("[" * 99 + "]" * 99)),
+        ),  # fmt: skip
         "nested too deep",
     ),
     "twice": (lambda f: (f / "manifest.json").write_text('{"format": 1, "format": 1}'), "twice"),
@@ -467,8 +470,11 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
         "critic.reflect.demos",
     ),
     "address": (
-        lambda f: tamper(f, "program.json", lambda r: r["critic.reflect"]["config"].update(
-            api_base="http://elsewhere.example")),  # fmt: skip
+        lambda f: tamper(
+            f,
+            "program.json",
+            lambda r: r["critic.reflect"]["config"].update(api_base="http://elsewhere.example"),
+        ),  # fmt: skip
         "critic.reflect.config.api_base is no option of decoding",
     ),
     "decoding": (
