@@ -6,15 +6,17 @@ tried on the questions that it was compiled from.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from lynx_dspy.errors import ArtifactError
 from lynx_dspy.grounding.embedding import Embedder, embedder_of
@@ -77,6 +79,8 @@ class NearestDemos:
     demos, which a prefix cache likes, and demos of that database do not repeat them. `embedder`
     names the one that nearness was tried with; empty means keywords.
     """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     shots: tuple[Shot, ...]
     k: int = 4
@@ -154,10 +158,13 @@ class NearestDemos:
     def from_json(cls, value: Any) -> NearestDemos:
         """What `to_json` gave. Raises `ArtifactError` for another shape."""
         try:
-            shots = tuple(Shot(**shot) for shot in value["shots"])
-            return cls(**{**value, "shots": shots, "shared": tuple(value["shared"])})
-        except (TypeError, KeyError) as error:
-            raise ArtifactError(f"{FILE} does not hold demos to pick from ({error}).") from None
+            # As JSON, whose lists may become tuples although every type is checked.
+            return TypeAdapter(cls).validate_json(json.dumps(value), strict=True)
+        except ValidationError as error:
+            fault = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, fault["loc"])) or "a stage"
+            reason = f"{where}: {fault['msg'].lower()}"
+            raise ArtifactError(f"{FILE} does not hold demos to pick from ({reason}).") from None
 
 
 class Picks(Protocol):

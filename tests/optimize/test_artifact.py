@@ -24,6 +24,7 @@ from lynx_dspy.engines.base import Database
 from lynx_dspy.errors import ArtifactError, BadInput, LynxError
 from lynx_dspy.metrics.intervals import Interval
 from lynx_dspy.modules.critic import Critic
+from lynx_dspy.modules.nearest import NearestDemos, Shot
 from lynx_dspy.optimize import artifact, manifest, plainjson
 from lynx_dspy.optimize.artifact import Manifest, origin, read_manifest, save, verify
 from lynx_dspy.optimize.manifest import Backbone, RecipeRun, Scores, SplitRecord, identity
@@ -291,6 +292,48 @@ def test_what_json_cannot_hold_is_named(tmp_path: Path, value: object) -> None:
         save(program, tmp_path / "a", about())
 
 
+# Demos that are picked for each question
+
+
+def picking() -> Lynx:
+    program = compiled()
+    shots = tuple(
+        Shot({**DEMO, "intent": f"count {n}"}, question=f"How many of {n}?", database="shop")
+        for n in range(6)
+    )
+    program.generator.formulate.nearest = NearestDemos(shots, k=2, shared=("grounding",))
+    return program
+
+
+def test_picked_demos_come_back(scripted: Any, shop: Database, tmp_path: Path) -> None:
+    folder = save(picking(), tmp_path / "a", about())
+    before = asked(scripted, shop, picking())
+    loaded = lynx.load(folder)
+    assert loaded.generator.formulate.nearest == picking().generator.formulate.nearest
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert asked(scripted, shop, loaded) == before
+    assert verify(folder) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda r: [1], "demos.json"),
+        (lambda r: {"generator.formulate": 1}, "demos.json"),
+        (lambda r: {"critic": r["generator.formulate"]}, "critic"),
+        (lambda r: r["generator.formulate"].update(k="many"), "k: input should be"),
+        (lambda r: r["generator.formulate"].update(tokens=None), "tokens: input should be"),
+        (lambda r: r["generator.formulate"].update(shots=[{}]), "shots.0"),
+        (lambda r: r["generator.formulate"]["shots"][0].update(fields=[]), "shots.0.fields"),
+    ],
+)
+def test_hostile_picked_demos_are_one_line(change: Change, says: str, tmp_path: Path) -> None:
+    folder = save(picking(), tmp_path / "a", about())
+    tamper(folder, "demos.json", change)
+    assert says in refusal(folder)
+
+
 # Warnings
 
 
@@ -439,7 +482,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
             f,
             "manifest.json",
             lambda r: r["recipe"]["params"].update(a=json.loads("[" * 99 + "]" * 99)),
-        ),  # fmt: skip
+        ),
         "nested too deep",
     ),
     "twice": (lambda f: (f / "manifest.json").write_text('{"format": 1, "format": 1}'), "twice"),
@@ -474,7 +517,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
             f,
             "program.json",
             lambda r: r["critic.reflect"]["config"].update(api_base="http://elsewhere.example"),
-        ),  # fmt: skip
+        ),
         "critic.reflect.config.api_base is no option of decoding",
     ),
     "decoding": (
