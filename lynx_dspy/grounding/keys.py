@@ -10,6 +10,7 @@ from itertools import takewhile
 from typing import Any
 
 from lynx_dspy.engines.base import Database
+from lynx_dspy.engines.identity import by_identity
 from lynx_dspy.errors import DatabaseError
 from lynx_dspy.grounding.identifiers import qualified, quote, stem, words
 from lynx_dspy.values import Column, ForeignKey, Schema, Table
@@ -250,8 +251,13 @@ def _stored(probe: Sequence[Any], target: _Target, database: Database | None) ->
         return None
 
 
-def joins(schema: Schema) -> Iterator[ForeignKey]:
+@by_identity(16)
+def joins(schema: Schema) -> tuple[ForeignKey, ...]:
     """The foreign keys whose both ends exist in `schema`, each pair of columns once."""
+    return tuple(_joins(schema))
+
+
+def _joins(schema: Schema) -> Iterator[ForeignKey]:
     tables = {t.name.casefold(): t for t in schema.tables}
     seen = set()
     for key in schema.foreign_keys:
@@ -263,6 +269,7 @@ def joins(schema: Schema) -> Iterator[ForeignKey]:
             yield key
 
 
+@by_identity(16)
 def neighbours(schema: Schema) -> dict[str, list[str]]:
     """The tables that each table can be joined with, those it refers to first."""
     near: dict[str, list[str]] = {t.name: [] for t in schema.tables}

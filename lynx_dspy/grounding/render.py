@@ -6,19 +6,19 @@ question first, until the rest fits; what still fits afterwards comes back.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+from lynx_dspy.engines.identity import by_identity
 from lynx_dspy.errors import UnknownName
-from lynx_dspy.grounding.keys import joins, neighbours
+from lynx_dspy.grounding.focus import Focus, Layout, focus
 from lynx_dspy.grounding.styles import (
     STYLES,
     Shown,
     Style,
     description_text,
-    join_text,
+    fan_text,
     sample_text,
 )
 from lynx_dspy.tokens import estimate
@@ -32,7 +32,8 @@ _SHORTEST_NOTE = 12
 _COMMENT_TOKENS = 4
 """What the signs around a comment cost at most."""
 
-_UNREACHED = 99.0
+_SKIPPED = 20
+"""So many tables in a row that do not fit end the search for one that does."""
 
 
 class _Rank(IntEnum):
@@ -46,7 +47,8 @@ class _Rank(IntEnum):
     LINKED_SAMPLES = 5
     DESCRIPTIONS = 6
     COLUMNS = 7
-    TABLES = 8
+    LINKED_COLUMNS = 8
+    TABLES = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,36 +86,24 @@ class _Piece:
         return (self.table, self.part, self.column)
 
 
-@dataclass(frozen=True, slots=True)
-class _Focus:
-    """What the question is about: distances of tables, and the columns that stay longest."""
-
-    distance: dict[str, float]
-    linked: frozenset[tuple[str, str]]
-    valued: frozenset[tuple[str, str]]
-    """Columns that store a value of the question."""
-
-    def is_far(self, table: Table) -> bool:
-        return self.distance[table.name] >= 1
-
-
 def render(
     schema: Schema,
     budget: int,
     keep: Collection[str] = (),
     links: Sequence[Link] = (),
     style: str = "ddl",
+    notes: Mapping[str, str] | None = None,
 ) -> SchemaText:
     """`schema` in at most `budget` tokens (`tokens.estimate`), names quoted where they must be.
 
     `keep` holds the tables (`orders`) and columns (`orders.total`) that the question needs, `links`
     what it was linked to; without `keep` the linked tables are those needed, without either all.
-    `style` is `ddl` or `compact`. Raises `UnknownName` for another style.
+    `style` is `ddl` or `compact`; `notes` are lines that are shown whenever their table is. Raises
+    `UnknownName` for another style.
     """
     if style not in STYLES:
         raise UnknownName("schema style", style, STYLES)
-    focus = _focus(schema, keep, links)
-    writer = _Writer(schema, STYLES[style], focus)
+    writer = _Writer(schema, STYLES[style], focus(schema, keep, links), notes or {})
     pieces = list(writer.pieces(budget))
     everything = {piece.key for piece in pieces}
     text = writer.text(everything, budget)
@@ -125,6 +115,31 @@ def render(
     return SchemaText(kept, estimate(kept), writer.left_out if kept else writer.nothing_shown)
 
 
+def whole(schema: Schema, budget: int, style: str = "ddl") -> SchemaText | None:
+    """All tables and columns in at most `budget` tokens, if need be without samples and notes.
+
+    None if they do not fit. Made once for a schema: it is the same for every question.
+    """
+    made = _wholes(schema)
+    if (budget, style) not in made:
+        made[budget, style] = _whole(schema, budget, style)
+    return made[budget, style]
+
+
+@by_identity(16)
+def _wholes(schema: Schema) -> dict[tuple[int, str], SchemaText | None]:
+    return {}
+
+
+def _whole(schema: Schema, budget: int, style: str) -> SchemaText | None:
+    if sum(len(table.columns) for table in schema.tables) > budget:
+        return None
+    text = render(schema, budget, style=style)
+    parts = (left.startswith(("samples of", "descriptions of")) for left in text.left_out)
+    return text if all(parts) else None
+
+
+@by_identity(16)
 def tokens_raw(schema: Schema) -> int:
     """Tokens of the CREATE TABLE text of the whole schema with descriptions, without samples."""
     form = STYLES["ddl"]
@@ -147,43 +162,6 @@ def _counted(number: int, what: str) -> str:
 
 def _kept(text: str, budget: int) -> str:
     return text if estimate(text) <= budget else ""
-
-
-def _focus(schema: Schema, keep: Collection[str], links: Sequence[Link]) -> _Focus:
-    """Linked tables are nearer than 1, by confidence; others are as many joins away as it takes."""
-    folded = {name.casefold() for name in keep}
-    linked = frozenset((x.table.casefold(), x.column.casefold()) for x in links if x.column)
-    kept = frozenset(
-        (t.name.casefold(), c.name.casefold())
-        for t in schema.tables
-        for c in t.columns
-        if f"{t.name}.{c.name}".casefold() in folded
-    )
-    near = {t.name for t in schema.tables if t.name.casefold() in folded}
-    near |= {t.name for t in schema.tables if any(table == t.name.casefold() for table, _ in kept)}
-    if not near:
-        tables = {x.table.casefold() for x in links}
-        near = {t.name for t in schema.tables if t.name.casefold() in tables}
-    distance = _distances(schema, near or {t.name for t in schema.tables})
-    for one in links:
-        if distance.get(one.table, 1) < 1:
-            distance[one.table] = min(distance[one.table], 0.99 - 0.9 * one.confidence)
-    valued = frozenset((x.table.casefold(), x.column.casefold()) for x in links if x.value)
-    return _Focus(distance, linked | kept, valued)
-
-
-def _distances(schema: Schema, near: set[str]) -> dict[str, float]:
-    distance = dict.fromkeys((t.name for t in schema.tables), _UNREACHED)
-    distance |= dict.fromkeys(near, 0.99)
-    beside = neighbours(schema)
-    queue = deque(near)
-    while queue:
-        table = queue.popleft()
-        for other in beside[table]:
-            if distance[other] == _UNREACHED:
-                distance[other] = int(distance[table] + 1)
-                queue.append(other)
-    return distance
 
 
 def _fitting(pieces: Sequence[_Piece], room: int) -> set[tuple[int, str, int]]:
@@ -213,15 +191,11 @@ def _fitting(pieces: Sequence[_Piece], room: int) -> set[tuple[int, str, int]]:
 class _Writer:
     """Prices the pieces of one schema in one style, and writes those that stay."""
 
-    def __init__(self, schema: Schema, form: Style, focus: _Focus) -> None:
-        self.schema, self.form, self.focus = schema, form, focus
-        self.joins: dict[str, list[ForeignKey]] = defaultdict(list)
-        self.keys: set[tuple[str, str]] = set()
-        for key in joins(schema):
-            self.joins[key.table.casefold()].append(key)
-            self.keys |= {(key.table.casefold(), c.casefold()) for c in key.columns}
-            self.keys |= {(key.ref_table.casefold(), c.casefold()) for c in key.ref_columns}
-        self.tables = {t.name.casefold(): t for t in schema.tables}
+    def __init__(
+        self, schema: Schema, form: Style, focused: Focus, notes: Mapping[str, str]
+    ) -> None:
+        self.schema, self.form, self.focus, self.notes = schema, form, focused, notes
+        self.layout = Layout.of(schema)
         self.left_out: tuple[str, ...] = ()
 
     @property
@@ -231,7 +205,7 @@ class _Writer:
 
     def pieces(self, budget: int) -> Iterator[_Piece]:
         """The pieces of the nearest tables, as many as could be shown at all."""
-        spent = 0
+        spent = skipped = 0
         order = sorted(
             range(len(self.schema.tables)),
             key=lambda i: (self.focus.distance[self.schema.tables[i].name], i),
@@ -241,9 +215,13 @@ class _Writer:
             far = self.focus.is_far(table)
             distance = self.focus.distance[table.name]
             cost = self._table_cost(table)
+            if spent + cost > budget:
+                skipped += 1
+                if far or skipped == _SKIPPED:
+                    return
+                continue
             spent += cost
-            if spent > budget:
-                return
+            skipped = 0
             yield _Piece(_Rank.FAR_TABLES if far else _Rank.TABLES, distance, i, "table", -1, cost)
             yield from self._inner(i, table, far, distance)
 
@@ -255,7 +233,9 @@ class _Writer:
         for j, column in enumerate(table.columns):
             name = (table.name.casefold(), column.name.casefold())
             if not self._required(table, j):
-                rank = _Rank.FAR_COLUMNS if far else _Rank.COLUMNS
+                linked = name in self.focus.linked
+                rank = _Rank.LINKED_COLUMNS if linked else _Rank.COLUMNS
+                rank = _Rank.FAR_COLUMNS if far else rank
                 cost = self._column_cost(table, j)
                 yield _Piece(rank, distance, i, "column", j, cost)
             if column.samples:
@@ -271,10 +251,10 @@ class _Writer:
                 yield _Piece(described, distance, i, "description", j, cost)
 
     def _required(self, table: Table, j: int) -> bool:
-        """Keys and linked columns are shown whenever their table is."""
+        """Keys and the surest of the linked columns are shown whenever their table is."""
         name = (table.name.casefold(), table.columns[j].name.casefold())
-        is_key = table.columns[j].name in table.primary_key or name in self.keys
-        return is_key or (name in self.focus.linked and not self.focus.is_far(table))
+        is_key = table.columns[j].name in table.primary_key or name in self.focus.keys
+        return is_key or (name in self.focus.staying and not self.focus.is_far(table))
 
     def _column_cost(self, table: Table, j: int) -> int:
         return estimate(self.form.column(table, table.columns[j], self.schema.dialect)) + 1
@@ -282,9 +262,18 @@ class _Writer:
     def _table_cost(self, table: Table) -> int:
         cost = estimate(self.form.head(table, self.schema.dialect)) + 2
         cost += sum(self._column_cost(table, j) for j in self._required_of(table))
-        keys = self.joins[table.name.casefold()]
-        texts = (join_text(key, self.tables, self.schema.dialect) for key in keys)
+        if table.name in self.notes:
+            cost += estimate(self.form.mark + self.notes[table.name]) + 1
+        fans = self.layout.fans.get(table.name.casefold(), ())
+        texts = (self._join(fan) for fan in fans if self._leads_here(fan[0]))
         return cost + sum(estimate(self.form.mark + text) + 1 for text in texts)
+
+    def _leads_here(self, key: ForeignKey) -> bool:
+        ends = (self.layout.tables[n.casefold()] for n in (key.table, key.ref_table))
+        return not all(self.focus.is_far(table) for table in ends)
+
+    def _join(self, fan: Sequence[ForeignKey]) -> str:
+        return fan_text(fan, self.layout.tables, self.schema.dialect)
 
     def _required_of(self, table: Table) -> list[int]:
         return [j for j in range(len(table.columns)) if self._required(table, j)]
@@ -292,16 +281,17 @@ class _Writer:
     def text(self, kept: set[tuple[int, str, int]], budget: int) -> str:
         """The text of the pieces in `kept`; sets `left_out`."""
         dialect = self.schema.dialect
-        blocks, names = [], set()
+        blocks, names, notes = [], set(), []
         for i, table in enumerate(self.schema.tables):
             if (i, "table", -1) in kept:
                 blocks.append(self.form.table(table, self._shown(i, table, kept), dialect))
                 names.add(table.name.casefold())
-        keys = [k for t in names for k in self.joins[t] if k.ref_table.casefold() in names]
-        lines = [self.form.mark + join_text(key, self.tables, dialect) for key in keys]
+                if table.name in self.notes:
+                    notes.append(self.form.mark + self.notes[table.name])
+        lines = [self.form.mark + self._join(fan) for fan in self.layout.fans_between(names)]
         self.left_out = tuple(self._missing(kept))
         note = self._note(_note_budget(budget))
-        return "\n".join([*blocks, *sorted(lines), *([note] if note else [])])
+        return "\n".join([*blocks, *sorted(lines), *notes, *([note] if note else [])])
 
     def _shown(self, i: int, table: Table, kept: set[tuple[int, str, int]]) -> Shown:
         columns = {*self._required_of(table)}
@@ -328,8 +318,9 @@ class _Writer:
 
     def _note(self, budget: int) -> str:
         """One line that says which tables and columns are not shown, in at most `budget` tokens."""
-        tables = [n for n in self.left_out if n.casefold() in self.tables]
-        columns = sum(1 for n in self.left_out if n.casefold() not in self.tables and "." in n)
+        known = self.layout.tables
+        tables = [n for n in self.left_out if n.casefold() in known]
+        columns = sum(1 for n in self.left_out if n.casefold() not in known and "." in n)
         parts = []
         if columns:
             parts.append(f"{_counted(columns, 'column')} not shown")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from lynx_dspy.grounding.identifiers import full_name, shown
@@ -46,6 +46,19 @@ def description_text(description: str) -> str:
 def table_name(table: Table, dialect: str) -> str:
     """The name by which a program must call the table."""
     return full_name(table, dialect)
+
+
+_TOLD = 2
+
+
+def fan_text(fan: Sequence[ForeignKey], tables: Mapping[str, Table], dialect: str) -> str:
+    """The join of one key, and of others beside it that lead to the same column."""
+    text = join_text(fan[0], tables, dialect)
+    others = [column for key in fan[1:] for column in key.columns]
+    if not others:
+        return text
+    named = ", ".join(shown(column, dialect) for column in others[:_TOLD])
+    return f"{text}; likewise {named}{', …' if len(others) > _TOLD else ''}"
 
 
 def join_text(key: ForeignKey, tables: Mapping[str, Table], dialect: str) -> str:

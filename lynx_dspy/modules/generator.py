@@ -13,10 +13,11 @@ from lynx_dspy.engines.base import Database
 from lynx_dspy.grounding.dialects import syntax_for
 from lynx_dspy.grounding.documents import Documents
 from lynx_dspy.grounding.embedding import default_embedder
+from lynx_dspy.grounding.folding import Folded, folded
 from lynx_dspy.grounding.identifiers import literal, shown
 from lynx_dspy.grounding.linking import link, open_concepts, tables_for
 from lynx_dspy.grounding.lookup import Source
-from lynx_dspy.grounding.render import SchemaText, render
+from lynx_dspy.grounding.render import SchemaText, render, whole
 from lynx_dspy.grounding.schema import abstract
 from lynx_dspy.modules import plain
 from lynx_dspy.modules.fallback import Objection, Rung, asked_with_less, objection_in
@@ -204,13 +205,17 @@ class Generator(dspy.Module):
         self, question: str, concepts: Concepts, schema: Schema, database: Database
     ) -> tuple[Link, ...]:
         """Links found by rule; the model is asked for the concepts that they leave open."""
-        embedder = default_embedder() if config.current().embedding_links else None
+        settings = config.current()
+        embedder = default_embedder() if settings.embedding_links else None
         context = f"{concepts.evidence}\n{concepts.text}"
-        links = link(question, context, schema, database, embedder)
+        known = units(schema)
+        links = link(question, context, known.schema, database, embedder)
         left_open = list(open_concepts(question, links))
-        elements = render(schema, config.current().schema_tokens, links=links, style="compact").text
+        elements = render(
+            known.schema, settings.schema_tokens, (), links, "compact", known.notes
+        ).text
         reply = self.align(elements=elements, concepts=left_open, question=question)
-        return (*links, *read_links(reply.links or (), schema))
+        return (*links, *read_links(reply.links or (), known.schema))
 
     def partition(
         self,
@@ -259,16 +264,23 @@ def structure(schema: Schema, links: Sequence[Link]) -> SchemaText:
     """The schema within `schema_tokens`: all of it if it fits, else what the question links to.
 
     A schema that fits is written without regard to the links: the same text for every question of a
-    database is read once by a model with a prefix cache.
+    database is read once by a model with a prefix cache. `links` speak of `units(schema)`.
     """
     settings = config.current()
-    whole = render(schema, settings.schema_tokens, style=settings.schema_style)
-    if not any(not left.startswith(("samples of", "descriptions of")) for left in whole.left_out):
-        return whole
-    keep = tables_for(links, schema, settings.schema_tables)
-    return render(
-        schema, settings.schema_tokens, keep=keep, links=links, style=settings.schema_style
-    )
+    budget, style = settings.schema_tokens, settings.schema_style
+    text = whole(schema, budget, style)
+    if text is not None:
+        return text
+    known = folded(schema)
+    keep = tables_for(links, known.schema, settings.schema_tables)
+    return render(known.schema, budget, keep, links, style, known.notes)
+
+
+def units(schema: Schema) -> Folded:
+    """What links and prompts speak of: tables as they are if all can be shown, else folded ones."""
+    settings = config.current()
+    fits = whole(schema, settings.schema_tokens, settings.schema_style)
+    return Folded(schema) if fits else folded(schema)
 
 
 def value_notes(links: Iterable[Link], dialect: str) -> str:
