@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from lynx_dspy.engines.folding import QUALIFIED, identifier, named_alike
 from lynx_dspy.engines.join_fixes import (
     bridge,
     dropped_if_idle,
@@ -17,6 +18,7 @@ from lynx_dspy.engines.join_fixes import (
     key_instead,
     own_columns,
     same,
+    table_node,
     without_join,
     without_unknown,
 )
@@ -24,17 +26,32 @@ from lynx_dspy.engines.keys import only_key
 from lynx_dspy.engines.lookups import is_value
 from lynx_dspy.engines.names import Frame, Source, best, home, normal
 from lynx_dspy.engines.problems import Kind, Problem
-from lynx_dspy.values import Schema
+from lynx_dspy.engines.quoting import alias_identifier, requoted
+from lynx_dspy.engines.scopes import alias_repeated
+from lynx_dspy.values import Schema, Table
 
 
 def table_near(problem: Problem, schema: Schema) -> str | None:
-    """A table name that is near exactly one known table."""
+    """A table name that is near exactly one known table, or lacks only its namespace."""
     node = problem.node
     if not isinstance(node, exp.Table):
         return None
+    if schema.dialect in QUALIFIED:
+        table = _only_alike(node, schema)
+        return _renamed_table(node, table, schema) if table else None
     found = schema.table(node.name)
     name = found.name if found else best(node.name, (t.name for t in schema.tables), floor=0.75)
-    return _renamed_table(node, name) if name else None
+    found = schema.table(name) if name else None
+    return _renamed_table(node, found, schema) if found else None
+
+
+def _only_alike(node: exp.Table, schema: Schema) -> Table | None:
+    """The only table of this last name, else the only one of the nearest last name."""
+    alike = named_alike(schema, node)
+    if not alike and not node.name.endswith("*"):
+        name = best(node.name, (t.parts[-1] for t in schema.tables), floor=0.75)
+        alike = tuple(t for t in schema.tables if t.parts[-1] == name)
+    return alike[0] if len(alike) == 1 else None
 
 
 def table_by_columns(problem: Problem, schema: Schema) -> str | None:
@@ -49,18 +66,18 @@ def table_by_columns(problem: Problem, schema: Schema) -> str | None:
         if c.table.casefold() == alias or (alone and not c.table and c.name not in frame.outputs)
     }
     fitting = [t for t in schema.tables if used and all(t.column(name) for name in used)]
-    return _renamed_table(node, fitting[0].name) if len(fitting) == 1 else None
+    return _renamed_table(node, fitting[0], schema) if len(fitting) == 1 else None
 
 
-def _renamed_table(node: exp.Table, name: str) -> str:
-    before = node.sql()
+def _renamed_table(node: exp.Table, table: Table, schema: Schema) -> str:
+    before = node.sql(schema.dialect)
     written = node.name
-    node.set("db", None)
-    node.set("catalog", None)
-    node.set("this", exp.to_identifier(name, quoted=not name.isidentifier() or None))
-    if not node.alias and written.casefold() != name.casefold():
+    named = table_node(table, schema)
+    for part in ("this", "db", "catalog"):
+        node.set(part, named.args.get(part))
+    if not node.alias and written.casefold() != node.name.casefold():
         node.set("alias", exp.TableAlias(this=exp.to_identifier(written)))
-    return f"table {before} -> {node.sql()}"
+    return f"table {before} -> {node.sql(schema.dialect)}"
 
 
 def alias_of_table(problem: Problem, schema: Schema) -> str | None:
@@ -124,7 +141,7 @@ def _moved(column: exp.Column, frame: Frame, target: Source) -> str:
 
 def _requalified(column: exp.Column, source: Source) -> str:
     before = column.sql()
-    column.set("table", exp.to_identifier(source.alias))
+    column.set("table", alias_identifier(source))
     spelled = next((c for c in source.columns or () if c.casefold() == column.name.casefold()), "")
     if spelled and not spelled.isidentifier():
         column.set("this", exp.to_identifier(spelled, quoted=True))
@@ -223,7 +240,7 @@ def _respelled(column: exp.Column, source: Source, name: str) -> str:
     before = column.sql()
     column.set("this", exp.to_identifier(name, quoted=not name.isidentifier() or None))
     if column.table or _needs_table(column):
-        column.set("table", exp.to_identifier(source.alias))
+        column.set("table", alias_identifier(source))
     return f"column {before} -> {column.sql()}"
 
 
@@ -292,6 +309,44 @@ def _to_having(node: exp.Expr, frame: Frame) -> str | None:
     return f"{node.sql()} moved from WHERE to HAVING"
 
 
+def group_by_key(problem: Problem, schema: Schema) -> str | None:
+    """A column beside an aggregate, of a table whose key is grouped: grouped by it, too."""
+    column, frame = problem.node, problem.frame
+    if not isinstance(column, exp.Column) or frame is None:
+        return None
+    group = frame.select.args.get("group")
+    if group is None:
+        return None
+    holder = frame.source(column.table) if column.table else next(iter(frame.holders(column.name)))
+    key = only_key(holder.table) if holder and holder.table else None
+    grouped = [k for k in group.expressions if isinstance(k, exp.Column)]
+    if not key or not any(
+        same(k.name, key) and holder and (not k.table or same(k.table, holder.alias))
+        for k in grouped
+    ):
+        return None
+    group.append("expressions", column.copy())
+    return f"grouped by {column.sql(schema.dialect)}, too"
+
+
+def field_near(problem: Problem, schema: Schema) -> str | None:
+    """A field name that is near exactly one of the struct."""
+    column, (before, _, wrong) = problem.node, problem.finding.name.rpartition(".")
+    name = best(wrong, problem.finding.candidates)
+    if not isinstance(column, exp.Column) or not name:
+        return None
+    depth = before.count(".") + 1
+    parts = [*column.parts]
+    above = column.parent
+    while isinstance(above, exp.Dot) and isinstance(above.expression, exp.Identifier):
+        parts.append(above.expression)
+        above = above.parent
+    if len(parts) <= depth or parts[depth].name != wrong:
+        return None
+    parts[depth].replace(identifier(name, schema.dialect))
+    return f"field {before}.{wrong} -> {name}"
+
+
 def is_null(problem: Problem, schema: Schema) -> str | None:
     """= NULL."""
     node = problem.node
@@ -338,6 +393,10 @@ FIXES: dict[Kind, tuple[Fix, ...]] = {
     Kind.COLUMN: (*_JOINS, as_text, *_COLUMNS, without_join),
     Kind.QUOTED: (output_near, equal_in_frame, as_text, *_COLUMNS),
     Kind.AMBIGUOUS: (either_side, first_side),
+    Kind.SPELLED: (requoted,),
+    Kind.FIELD: (field_near,),
+    Kind.SCOPE: (alias_repeated,),
+    Kind.GROUPING: (group_by_key,),
     Kind.AGGREGATE: (aggregate_moved,),
     Kind.NULL: (is_null,),
     Kind.CASE: (as_stored,),

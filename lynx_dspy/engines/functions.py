@@ -89,7 +89,7 @@ LACKING: dict[str, dict[str, str]] = {
         "REGEXP_CONTAINS": "REGEXP_LIKE(s, '.*...*')",
         "REGEXP_EXTRACT": "REGEXP_SUBSTR(s, '...')",
         "SAFE_CAST": "TRY_CAST(x AS type)",
-        "SAFE_DIVIDE": "DIV0NULL(a, b)",
+        "SAFE_DIVIDE": "a / NULLIF(b, 0)",
         "STRPOS": "POSITION(part IN s)",
         "STR_TO_DATE": "TO_DATE(s, 'YYYY-MM-DD')",
         "ST_GEOGPOINT": "ST_MAKEPOINT(lon, lat)",
@@ -206,3 +206,18 @@ LACKING: dict[str, dict[str, str]] = {
     },
 }
 """Dialect -> function that it lacks -> what to write; names in upper case."""
+
+
+CONSTRUCTS: dict[str, dict[str, str]] = {
+    "bigquery": {
+        "ILIKE": "LOWER(s) LIKE LOWER(pattern)",
+        "DCOLON": "CAST(x AS type)",
+    },
+    "mysql": {
+        "ILIKE": "LOWER(s) LIKE LOWER(pattern)",
+        "DCOLON": "CAST(x AS type)",
+        "QUALIFY": "a filter on ROW_NUMBER() in an outer query",
+    },
+    "postgres": {"QUALIFY": "a filter on ROW_NUMBER() in an outer query"},
+}
+"""Dialect -> token (sqlglot's name) of an operator or clause that it lacks -> what to write."""

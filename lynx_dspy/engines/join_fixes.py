@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from lynx_dspy.engines import keys
+from lynx_dspy.engines.folding import QUALIFIED, identifier
 from lynx_dspy.engines.names import Frame, Source, home
 from lynx_dspy.engines.problems import Problem
 from lynx_dspy.values import Schema, Table
@@ -38,26 +39,48 @@ def join_holder(problem: Problem, schema: Schema) -> str | None:
             paths = [(t, keys.only_path(schema, names, t.name, longest)) for t in holders]
             found = [(t, path) for t, path in paths if path]
             if len(found) == 1:
-                return _joined_for(column, frame, *found[0])
+                return _joined_for(column, frame, schema, *found[0])
             if found:
                 break
     return None
 
 
-def _joined_for(column: exp.Column, frame: Frame, table: Table, path: tuple[keys.Edge, ...]) -> str:
+def _joined_for(
+    column: exp.Column, frame: Frame, schema: Schema, table: Table, path: tuple[keys.Edge, ...]
+) -> str:
     left = frame.source(column.table) if column.table else None
-    note = _extended(frame, path)
-    column.set("table", exp.to_identifier(table.name))
+    note = _extended(frame, path, schema)
+    column.set("table", exp.to_identifier(_label(table.name, schema)))
     return note + (dropped_if_idle(frame, left) if left else "")
 
 
 def _joined(frame: Frame, table: Table, schema: Schema) -> str | None:
     names = [s.table.name for s in frame.sources if s.table]
     path = keys.only_path(schema, names, table.name)
-    return _extended(frame, path) if path else None
+    return _extended(frame, path, schema) if path else None
 
 
-def _extended(frame: Frame, path: tuple[keys.Edge, ...]) -> str:
+def table_node(table: Table, schema: Schema) -> exp.Table:
+    """The table as a program names it: by its full name where the dialect asks for that."""
+    if schema.dialect not in QUALIFIED or len(table.parts) < 2:
+        quoted = not table.name.isidentifier() or None
+        return exp.Table(this=exp.to_identifier(table.name, quoted=quoted))
+    parts = [identifier(part, schema.dialect) for part in table.parts[-3:]]
+    return exp.Table(**dict(zip(("this", "db", "catalog"), reversed(parts), strict=False)))
+
+
+def _label(name: str, schema: Schema) -> str:
+    """How columns name a table that was joined without an alias."""
+    table = schema.table(name)
+    return table.parts[-1] if table and schema.dialect in QUALIFIED else name
+
+
+def _join_table(name: str, schema: Schema) -> exp.Table:
+    table = schema.table(name)
+    return table_node(table, schema) if table else exp.to_table(name)
+
+
+def _extended(frame: Frame, path: tuple[keys.Edge, ...], schema: Schema) -> str:
     """Adds the joins of a path, after naming the relation of every bare column."""
     for column in own_columns(frame):
         holders = frame.holders(column.name)
@@ -67,12 +90,12 @@ def _extended(frame: Frame, path: tuple[keys.Edge, ...]) -> str:
     for edge in path:
         start = next(
             (s.alias for s in frame.sources if s.table and same(s.table.name, edge.table)),
-            edge.table,
+            _label(edge.table, schema),
         )
-        on = _condition(start, edge.columns, edge.other, edge.other_columns)
-        join = exp.Join(this=exp.to_table(edge.other), on=on)
+        on = _condition(start, edge.columns, _label(edge.other, schema), edge.other_columns)
+        join = exp.Join(this=_join_table(edge.other, schema), on=on)
         frame.select.append("joins", join)
-        notes.append(join.sql().strip())
+        notes.append(join.sql(schema.dialect).strip())
     return f"added {' '.join(notes)}"
 
 
@@ -178,14 +201,15 @@ def bridge(problem: Problem, schema: Schema) -> str | None:
     first, second = path
     start = next(s.alias for s in before if s.table and same(s.table.name, first.table))
     between = exp.Join(
-        this=exp.to_table(first.other),
-        on=_condition(start, first.columns, first.other, first.other_columns),
+        this=_join_table(first.other, schema),
+        on=_condition(start, first.columns, _label(first.other, schema), first.other_columns),
     )
     joins = frame.select.args["joins"]
     joins.insert(joins.index(join), between)
     frame.select.set("joins", joins)
-    on = _condition(second.table, second.columns, joined.alias, second.other_columns)
-    return f"{_reconditioned(node, on)}; added {between.sql().strip()}"
+    middle = _label(second.table, schema)
+    on = _condition(middle, second.columns, joined.alias, second.other_columns)
+    return f"{_reconditioned(node, on)}; added {between.sql(schema.dialect).strip()}"
 
 
 def without_join(problem: Problem, schema: Schema) -> str | None:

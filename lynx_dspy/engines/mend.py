@@ -12,19 +12,24 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
+from sqlglot.tokenizer_core import TokenType
 
+from lynx_dspy.engines.calls import rewritten
 from lynx_dspy.engines.fixes import FIXES
 from lynx_dspy.engines.names import frames
 from lynx_dspy.engines.problems import CERTAIN, Kind, Problem
+from lynx_dspy.engines.quoting import requoted
 from lynx_dspy.engines.respell import respell
-from lynx_dspy.engines.slips import readings
-from lynx_dspy.engines.static import parsed, problems
+from lynx_dspy.engines.shadow import COMPILED
+from lynx_dspy.engines.slips import readings, tokens_of
+from lynx_dspy.engines.static import parsed, problems, script
 from lynx_dspy.values import Schema
 
 _MAX_CHANGES = 16
 _MAX_TRIES = 80
 _MAX_NODES = 20_000
 _MAX_LENGTH = 6_000
+_MAX_NESTING = 6
 _UNREADABLE = (10_000, 0)
 _WEIGHTS = {Kind.TABLE: 100, Kind.ENGINE: 1}
 """An unknown table hides its unknown columns; the engine complains when we have nothing to say."""
@@ -61,11 +66,11 @@ def mend(code: str, schema: Schema) -> Mend:
 
     Never raises, asks no model and runs nothing. A program without errors comes back as it is.
     """
-    start = best = _state(code, schema)
-    if len(code) > _MAX_LENGTH:
+    if len(code) > _MAX_LENGTH or script(code, schema.dialect).preamble:
         return Mend(code)
+    start = best = _state(code, schema)
     for note, text, dialect in readings(code, schema.dialect, isinstance(start.tree, exp.Query)):
-        if best.badness == (0, 0) or (dialect != schema.dialect and not _foreign(best)):
+        if best.badness == (0, 0) or (dialect != schema.dialect and not _foreign(best, schema)):
             break
         state = _read(text, dialect, schema, note)
         if state is not None and state.badness < best.badness:
@@ -73,8 +78,14 @@ def mend(code: str, schema: Schema) -> Mend:
     return Mend(best.code, best.changes)
 
 
-def _foreign(state: _State) -> bool:
-    """True if another dialect may be why the program does not compile."""
+def _foreign(state: _State, schema: Schema) -> bool:
+    """True if another dialect may be why the program does not compile.
+
+    Without a compiler, whole programs are read as another dialect only if they cannot be read
+    otherwise: nothing would tell a wrong reading from a right one.
+    """
+    if schema.dialect not in COMPILED:
+        return state.tree is None
     kinds = {p.kind for p in state.problems}
     return state.tree is None or bool(kinds & {Kind.FUNCTION, Kind.ENGINE, Kind.STATEMENT})
 
@@ -96,15 +107,42 @@ def _read(text: str, dialect: str, schema: Schema, note: str) -> _State | None:
     if not isinstance(tree, exp.Query):
         return None
     plain = text if dialect == schema.dialect else written(tree, schema.dialect)
-    state = _state(plain or text, schema, changes=(note,) if note else ())
+    if schema.dialect not in COMPILED and lost(text, dialect, plain, schema.dialect):
+        return None
+    plain, told = rewritten(plain, schema.dialect)
+    state = _state(plain or text, schema, changes=((note, *told) if note else told))
     if state.tree is None:
         state = _spelled(replace(state, tree=tree), schema)
+    state = _requoted(state, schema)
     return _improved(_spelled(_improved(state, schema), schema), schema)
+
+
+def _requoted(state: _State, schema: Schema) -> _State:
+    """The state with all names quoted as they are stored: where case decides, often all lack it.
+
+    An inner name that gets its quotes changes what an outer one must be, hence the rounds.
+    """
+    first = state
+    for _ in range(_MAX_NESTING):
+        wrong = [p for p in state.problems if p.kind is Kind.SPELLED]
+        if not wrong or state.tree is None:
+            break
+        for item in wrong:
+            requoted(item, schema)
+        notes = [f"name {p.finding.name} -> {p.finding.candidates[0]}" for p in wrong]
+        changes = tuple(dict.fromkeys((*state.changes, *notes)))
+        state = _state(written(state.tree, schema.dialect), schema, changes=changes)
+    if state is first or state.badness < first.badness:
+        return state
+    return _state(first.code, schema, changes=first.changes)
 
 
 def _spelled(state: _State, schema: Schema) -> _State:
     """The state respelled for the dialect, if that is no worse."""
     if state.tree is None or state.badness == (0, 0):
+        return state
+    kinds = {p.kind for p in state.problems}
+    if schema.dialect not in COMPILED and (Kind.CONSTRUCT not in kinds or Kind.FUNCTION in kinds):
         return state
     tree, changes = respell(state.tree.copy(), schema)
     code = written(tree, schema.dialect)
@@ -113,6 +151,20 @@ def _spelled(state: _State, schema: Schema) -> _State:
     told = tuple(f"{c.before} -> {c.after}" for c in changes) or ("spelled for the dialect",)
     spelled = _state(code, schema, changes=(*state.changes, *told))
     return spelled if spelled.badness < state.badness else state
+
+
+_KEPT = frozenset({TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING})
+
+
+def lost(text: str, dialect: str, new: str, target: str) -> bool:
+    """True if a name, number or text of a program is not in its translation."""
+    words = {token.text.casefold() for token in tokens_of(new, target)}
+    before = tokens_of(text, dialect)
+    for token, after in itertools.pairwise([*before, *before[-1:]]):
+        called = after.token_type is TokenType.L_PAREN
+        if token.token_type in _KEPT and not called and token.text.casefold() not in words:
+            return True
+    return False
 
 
 def written(tree: exp.Expr, dialect: str) -> str:

@@ -26,6 +26,7 @@ class Kind(StrEnum):
     SCOPE = "scope"
     GROUPING = "grouping"
     FUNCTION = "function"
+    CONSTRUCT = "construct"
     AGGREGATE = "aggregate"
     ENGINE = "engine"
 
@@ -47,6 +48,7 @@ CLASSES = {
     Kind.SYNTAX: FailureClass.SYNTAX,
     Kind.STATEMENT: FailureClass.SYNTAX,
     Kind.FUNCTION: FailureClass.SYNTAX,
+    Kind.CONSTRUCT: FailureClass.SYNTAX,
     Kind.AGGREGATE: FailureClass.SYNTAX,
     Kind.TABLE: FailureClass.SCHEMA,
     Kind.ALIAS: FailureClass.SCHEMA,

@@ -12,6 +12,9 @@ from functools import cache, lru_cache
 
 from lynx_dspy.values import Schema
 
+COMPILED = frozenset({"sqlite", "duckdb"})
+"""Dialects whose engine is in process and has the last word."""
+
 Verdict = Callable[[str], str]
 """Takes a program, gives the engine's complaint in one line, or "" when it compiles."""
 

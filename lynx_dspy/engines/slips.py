@@ -13,6 +13,8 @@ import sqlglot
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from lynx_dspy.engines.shadow import COMPILED
+
 DIALECTS = ("postgres", "mysql", "tsql", "bigquery", "snowflake", "duckdb", "sqlite")
 _MAX_FOREIGN = 3
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
@@ -78,7 +80,8 @@ def _statements(text: str, dialect: str) -> Iterator[str]:
             yield "\n\n".join(lines[:count]).strip()
 
 
-def _tokens(text: str, dialect: str) -> list[Token]:
+def tokens_of(text: str, dialect: str) -> list[Token]:
+    """The tokens of a text; none if it cannot be cut into them."""
     try:
         return sqlglot.tokenize(text, read=dialect)
     except SqlglotError:
@@ -86,14 +89,14 @@ def _tokens(text: str, dialect: str) -> list[Token]:
 
 
 def _split(text: str, dialect: str) -> list[str]:
-    ends = [t.start for t in _tokens(text, dialect) if t.token_type is TokenType.SEMICOLON]
+    ends = [t.start for t in tokens_of(text, dialect) if t.token_type is TokenType.SEMICOLON]
     cuts = [0, *(end + 1 for end in ends), len(text) + 1]
     return [text[a : b - 1] for a, b in itertools.pairwise(cuts)]
 
 
 def _closed(text: str, dialect: str) -> str:
     """A bracket that is missing at the end, or one too many there."""
-    tokens = _tokens(text, dialect)
+    tokens = tokens_of(text, dialect)
     depth = sum(
         (t.token_type is TokenType.L_PAREN) - (t.token_type is TokenType.R_PAREN) for t in tokens
     )
@@ -109,7 +112,7 @@ def _closed(text: str, dialect: str) -> str:
 
 def _uncommaed(text: str, dialect: str) -> str:
     """A comma before FROM, a bracket or the end."""
-    tokens = _tokens(text, dialect)
+    tokens = tokens_of(text, dialect)
     after = [*(t.token_type for t in tokens[1:]), TokenType.R_PAREN]
     drop = [
         t
@@ -134,7 +137,7 @@ def _cut_short(text: str, dialect: str) -> str:
 
 def _named_safely(text: str, dialect: str) -> str:
     """A reserved word used as an alias gets quotes."""
-    tokens = _tokens(text, dialect)
+    tokens = tokens_of(text, dialect)
     plain = {TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.L_PAREN}
     found = [
         b
@@ -155,10 +158,22 @@ def _is_type(token: Token) -> bool:
     return token.token_type.name.startswith(kinds)
 
 
+_TOP = re.compile(r"(\s*SELECT\s+(?:DISTINCT\s+)?)TOP\s+\(?(\d+)\)?\s+(?!PERCENT)", re.IGNORECASE)
+
+
+def _topped(text: str, dialect: str) -> str:
+    """SELECT TOP n, where only a LIMIT is known and none is written."""
+    found = _TOP.match(text)
+    if not found or dialect in COMPILED or re.search(r"\bLIMIT\b", text, re.IGNORECASE):
+        return ""
+    return f"{found[1]}{text[found.end() :].rstrip().rstrip(';')} LIMIT {found[2]}"
+
+
 SLIPS = (
     ("dropped a comma", _uncommaed),
     ("closed a bracket", _closed),
     ("quoted a reserved word", _named_safely),
     ("took out backslashes", _unescaped),
+    ("TOP -> LIMIT", _topped),
     ("cut off the last line", _cut_short),
 )

@@ -17,7 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from lynx_dspy.engines import spelling
 from lynx_dspy.engines.doubts import doubts, misspellings
-from lynx_dspy.engines.functions import LACKING
+from lynx_dspy.engines.functions import CONSTRUCTS, LACKING
 from lynx_dspy.engines.grouping import grouping_problems
 from lynx_dspy.engines.lookups import name_problems
 from lynx_dspy.engines.names import Frame, frames, home, nearest
@@ -157,6 +157,7 @@ def _functions(code: str, schema: Schema, declared: frozenset[str]) -> Iterator[
     except SqlglotError:
         return
     named = {TokenType.VAR, TokenType.LEFT, TokenType.RIGHT, TokenType.DATE, TokenType.REPLACE}
+    yield from _constructs(tokens, schema)
     for place, (token, after) in enumerate(itertools.pairwise(tokens)):
         name = token.text.casefold()
         if after.token_type is not TokenType.L_PAREN or name in declared:
@@ -171,6 +172,15 @@ def _functions(code: str, schema: Schema, declared: frozenset[str]) -> Iterator[
             near = nearest(name, known, 0.75) if schema.dialect != "sqlite" else ()
             advice = spelling.HINTS.get(schema.dialect, {}).get(token.text.upper(), "")
             yield _no_function(token, schema, advice, near)
+
+
+def _constructs(tokens: list[Token], schema: Schema) -> Iterator[Problem]:
+    lacking = CONSTRUCTS.get(schema.dialect, {})
+    for token in tokens:
+        advice = lacking.get(token.token_type.name)
+        if advice:
+            text = f"{schema.dialect} has no {token.text}; write {advice}"
+            yield replace(problem(Kind.CONSTRUCT, text, token.text), start=token.start)
 
 
 def _no_function(token: Token, schema: Schema, advice: str, near: tuple[str, ...]) -> Problem:
