@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError, ContextWindowExceededError
+from dspy.utils.exceptions import AdapterParseError, LMProviderError
 
 from lynx_dspy import config
 from lynx_dspy.lm.adapter import with_shared_first
+from lynx_dspy.modules.fallback import CONTENT_FILTER, reason_of, watching
 from lynx_dspy.modules.nearest import NearestDemos
 from lynx_dspy.progress import report
 from lynx_dspy.texts import encodable
@@ -24,7 +25,8 @@ class Stage(dspy.Predict):
 
     A stage that the current config leaves out, or that has nothing to work on, answers through its
     `stand_in` and costs no call. A reply that cannot be read is asked for again with a new rollout;
-    after that the outputs are empty and `parse_failed` is set.
+    after that the outputs are empty and `parse_failed` is set. So they are, with the reason as
+    `objection`, when the provider refuses the prompt for its length or content.
     """
 
     stage_name: ClassVar[str]
@@ -58,13 +60,25 @@ class Stage(dspy.Predict):
             if rollout:
                 again = settings.retry_temperature
                 decoding |= {"rollout_id": -rollout, "temperature": again}
-            try:
-                reply = super().forward(**inputs, signature=signature, config=_seeded(decoding))
-            except (AdapterParseError, ContextWindowExceededError, RecursionError):
-                continue  # RecursionError: thousands of opening brackets
+            with watching() as watch:
+                try:
+                    reply = self._reply(**inputs, signature=signature, config=_seeded(decoding))
+                except LMProviderError as error:
+                    if reason := reason_of(error):
+                        return self._empty(objection=reason)
+                    raise
+            if watch.filtered:
+                return self._empty(objection=CONTENT_FILTER)
             if signature.output_fields.keys() <= set(reply.keys()):  # some servers choose nothing
                 return _cleaned(reply)
         return self._empty()
+
+    def _reply(self, **call: Any) -> dspy.Prediction:
+        """What the model replies; without fields if that cannot be read."""
+        try:
+            return super().forward(**call)
+        except (AdapterParseError, RecursionError):  # RecursionError: thousands of brackets
+            return dspy.Prediction()
 
     def _asked(self, inputs: dict[str, Any]) -> bool:
         if self.stage_name not in config.current().stages:
@@ -77,12 +91,12 @@ class Stage(dspy.Predict):
             signature = signature.delete(name)
         return signature
 
-    def _empty(self) -> dspy.Prediction:
+    def _empty(self, **marks: str) -> dspy.Prediction:
         blank: dict[str, object] = {
             name: _BLANK.get(info.annotation, "")
             for name, info in self.signature.output_fields.items()
         }
-        return dspy.Prediction(**blank, parse_failed=True)
+        return dspy.Prediction(**blank, parse_failed=True, **marks)
 
 
 def _cleaned(reply: dspy.Prediction) -> dspy.Prediction:
