@@ -193,7 +193,8 @@ def _no_function(token: Token, schema: Schema, advice: str, near: tuple[str, ...
 NOT_FUNCTIONS = frozenset({
     "all", "and", "any", "array", "as", "between", "by", "case", "cast", "coalesce", "columns",
     "cube", "distinct", "else", "except", "exists", "extract", "filter", "from", "glob", "group",
-    "grouping", "having", "if", "in", "intersect", "interval", "is", "join", "lateral", "like",
+    "grouping", "having", "if", "in", "intersect", "interval", "is", "join", "json_each",
+    "json_tree", "lateral", "like",
     "limit", "list", "map", "match", "materialized", "not", "nullif", "offset", "on", "or", "over",
     "overlay", "partition", "pivot", "position", "raise", "regexp", "rollup", "row", "rows",
     "select", "set", "sets", "struct", "substring", "table", "then", "trim", "try_cast", "union",

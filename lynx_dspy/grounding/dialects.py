@@ -2,6 +2,8 @@
 
 The pages are `dialects/<dialect>.md`: an entry is a `## title`, a line `tags: word word ...` and
 the text that a model sees. A word of the question, the grounding or the error picks an entry.
+Examples stand in backticks (doubled where names have their own), which are not shown; each is a
+query or an expression on the tables `t` and `u` of the tests, which parse all of them.
 """
 
 from __future__ import annotations
@@ -15,6 +17,17 @@ from importlib.resources import files
 from lynx_dspy.tokens import estimate
 
 GENERIC = "ansi"
+ALIKE = {
+    "redshift": "postgres",
+    "materialize": "postgres",
+    "databricks": "spark",
+    "hive": "spark",
+    "doris": "mysql",
+    "starrocks": "mysql",
+}
+"""Dialects (sqlglot's names) that share another one's page."""
+
+_EXAMPLE = re.compile(r"``\s?(.+?)\s?``|`([^`]+)`")
 _WORD = re.compile(r"[a-z_]+|::|%|/")
 
 
@@ -25,6 +38,7 @@ class Entry:
     title: str
     tags: frozenset[str]
     text: str
+    examples: tuple[str, ...] = ()
 
 
 def syntax_for(dialect: str, need: Collection[str] | str, budget: int) -> str:
@@ -53,7 +67,7 @@ def syntax_for(dialect: str, need: Collection[str] | str, budget: int) -> str:
 def page(dialect: str) -> tuple[Entry, ...]:
     """All entries of a dialect's page, in the order of the file."""
     folder = files("lynx_dspy.grounding") / "dialects"
-    name = dialect.casefold()
+    name = ALIKE.get(dialect.casefold(), dialect.casefold())
     file = folder / f"{name}.md"
     if not name.isalnum() or not file.is_file():
         file = folder / f"{GENERIC}.md"
@@ -64,7 +78,9 @@ def page(dialect: str) -> tuple[Entry, ...]:
 def _entry(part: str) -> Entry:
     title, tags, *lines = part.strip().splitlines()
     text = "\n".join(line.strip() for line in lines).strip()
-    return Entry(title.strip(), _words(tags.removeprefix("tags:")), text)
+    examples = tuple((a or b).strip() for a, b in _EXAMPLE.findall(text))
+    shown = _EXAMPLE.sub(lambda match: (match[1] or match[2]).strip(), text)
+    return Entry(title.strip(), _words(tags.removeprefix("tags:")), shown, examples)
 
 
 def _words(text: str) -> frozenset[str]:
