@@ -8,7 +8,7 @@ from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedCo
 from rich.progress import Progress as Bar
 
 from lynx_dspy.errors import ModelMissing
-from lynx_dspy.lm import models
+from lynx_dspy.lm import catalogue, models
 
 
 @click.group("model")
@@ -19,8 +19,8 @@ def command() -> None:
 @command.command("pull")
 @click.argument("names", nargs=-1)
 def pull(names: tuple[str, ...]) -> None:
-    """Fetch models (all embedded ones by default), or hf:OWNER/REPO/FILE.gguf from a hub."""
-    for name in names or [m.name for m in models.list_models()]:
+    """Fetch models (the embedded ones by default), or hf:OWNER/REPO/FILE.gguf from a hub."""
+    for name in names or [m.name for m in catalogue.list_models() if m.embedded]:
         present = models.path(name)
         click.echo(f"{name}: {present or _pulled(name)}")
 
@@ -40,7 +40,7 @@ def _pulled(name: str) -> str:
 @command.command("list")
 def list_() -> None:
     """Name, size, licence and state of the models that `pull` knows."""
-    for model in models.list_models():
+    for model in catalogue.list_models():
         state = "here" if models.path(model.name) else "not pulled"
         click.echo(f"{model.name:22s} {model.size / 1e6:6.0f} MB  {model.licence:12s} {state}")
 

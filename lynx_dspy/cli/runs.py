@@ -1,4 +1,4 @@
-"""What `lynx eval` and `lynx score` share on a terminal: the bar and the summary."""
+"""What commands with runs share on a terminal: the bar and the summary."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ class Bar:
             disable=not self._console.is_terminal,
         )
         self._told = time.monotonic()
+        self._name = ""
         self._task = self._bar.add_task("", total=None)
 
     def __enter__(self) -> Self:
@@ -49,10 +50,15 @@ class Bar:
     ) -> None:
         self._bar.stop()
 
+    def named(self, name: str) -> Self:
+        """The bar for the run of this name, from now on."""
+        self._name = name
+        return self
+
     def watch(self, progress: Progress) -> None:
         """Show how far the run is."""
         if progress.asked:
-            self._bar.update(self._task, completed=progress.done, description=line(progress))
+            self._bar.update(self._task, completed=progress.done, description=self._line(progress))
         else:  # what an earlier run did says nothing of this one's speed
             self._bar.reset(self._task, completed=progress.done, total=progress.total)
         if self._console.is_terminal:
@@ -60,8 +66,11 @@ class Bar:
         now = time.monotonic()
         if progress.done == progress.total or now - self._told >= _EVERY_SECONDS:
             self._told = now
-            text = f"{progress.done}/{progress.total} {line(progress)}"
+            text = f"{progress.done}/{progress.total} {self._line(progress)}"
             self._console.print(text, markup=False, soft_wrap=True)
+
+    def _line(self, progress: Progress) -> str:
+        return f"{self._name}  {line(progress)}" if self._name else line(progress)
 
 
 def line(progress: Progress) -> str:

@@ -86,14 +86,14 @@ def _local(target: str, options: dict[str, Any]) -> dspy.LM:
 
 def _weights(target: str) -> tuple[Path, str]:
     """The GGUF file of a path or of a pulled model, and the model's name if it has one."""
-    from lynx_dspy.lm import models
+    from lynx_dspy.lm import catalogue, models
 
     if target.startswith("hf:"):
         found = models.path(target)
         return found if found else _missing(target, f"lynx model pull {target}"), ""
     if "/" in target or "\\" in target or target.endswith(".gguf"):
         return Path(target), ""
-    model = models.find(target)
+    model = catalogue.find(target)
     if not model.quantisation:
         raise ModelError(f"{model.name!r} is no language model. Known: local, local:PATH.gguf.")
     found = models.path(model.name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -160,6 +160,10 @@ def _call_of(entry: Mapping[str, Any], seconds: float) -> Call:
     if cached:
         pairs = [_tokens(_field(answer, "usage")) for answer in answers]
         prompt, completion = (sum(column) for column in zip(*pairs, strict=True))
+        if not (prompt or completion):
+            prompt, completion = _remembered(entry)
+    elif prompt or completion:
+        _remember(entry, answers, (prompt, completion))
     estimated = not (prompt or completion)
     if estimated:
         prompt, completion = _estimates(entry)
@@ -173,6 +177,23 @@ def _call_of(entry: Mapping[str, Any], seconds: float) -> Call:
         finish_reason=finish_reason(entry),
         estimated=estimated,
     )
+
+
+def _remember(entry: Mapping[str, Any], answers: Sequence[Any], counts: tuple[int, int]) -> None:
+    """Keep the counts beside the reply: DSPy's cache drops those of replies through LiteLLM."""
+    if not any(isinstance(answer, dspy.lm15.Response) for answer in answers):
+        dspy.cache.put(_question(entry), counts)
+
+
+def _remembered(entry: Mapping[str, Any]) -> tuple[int, int]:
+    """The counts that the reply had when it was billed; zeros if they are not known."""
+    kept = dspy.cache.get(_question(entry))
+    return (int(kept[0]), int(kept[1])) if kept else (0, 0)
+
+
+def _question(entry: Mapping[str, Any]) -> dict[str, Any]:
+    asked = {name: entry.get(name) for name in ("model", "prompt", "messages", "kwargs")}
+    return {"lynx": "token counts", **asked}
 
 
 def _stage() -> str:

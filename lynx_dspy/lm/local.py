@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 from dspy import lm15
 
 from lynx_dspy.errors import BadInput, ModelError, ModelMissing
-from lynx_dspy.lm import models
+from lynx_dspy.lm import catalogue, models
 from lynx_dspy.paths import expanded
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ class LocalEngine:
     def dump_state(self) -> dict[str, Any]:
         """What a saved program remembers (DSPy's engine protocol): no path of a pulled model."""
         state = {"name": self.name, "context": self.key.context}
-        pulled = any(m.name == self.name for m in models.list_models())
+        pulled = any(m.name == self.name for m in catalogue.list_models())
         return state if pulled else state | {"gguf": str(self.key.gguf)}
 
     @classmethod

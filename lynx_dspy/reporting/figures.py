@@ -116,6 +116,17 @@ def verdicts_by_step(record: Record) -> tuple[bool, bool, bool, bool]:
     return bool(written["right"]), bool(mended["right"]), bool(ran["right"]), is_right(record)
 
 
+def ablations(name: str, runs: Sequence[FinishedRun]) -> Chart:
+    """Table VI as a picture: EX and executability without each part, with Wilson's intervals."""
+    ticks = tuple(run.variant.replace(" ", "\n", 1).replace("-", "-\n") for run in runs)
+    judged = [scored(run.records) for run in runs]
+    series = (
+        Series("EX", tuple(score(records, "ex") for records in judged), 0),
+        Series("programs that run", tuple(share(map(runs_program, r)) for r in judged), 1),
+    )
+    return _over_questions(Chart(name, "Without a part", "", "Questions (%)", ticks, series))
+
+
 def _answered(run: FinishedRun) -> tuple[Record, ...]:
     """The judged records of a run with attempts. Raises `BadInput` if it has none."""
     found = asked(scored(run.records))
@@ -141,6 +152,7 @@ FIGURES: dict[str, Callable[[str, Sequence[FinishedRun]], Chart]] = {
     "dialects": dialects,
     "history": history,
     "stages": stages,
+    "ablations": ablations,
 }
 """Values of `--figure`."""
 
@@ -149,6 +161,6 @@ def make_chart(name: str, runs: Sequence[FinishedRun]) -> Chart:
     """The named figure. Raises `UnknownName`, and `BadInput` for runs that it cannot show."""
     if name not in FIGURES:
         raise UnknownName("figure", name, FIGURES)
-    if len(runs) > MAX_RUNS:
+    if len(runs) > MAX_RUNS and name != "ablations":  # there a run is a tick, no colour
         raise BadInput(f"Got {len(runs)} runs; a figure shows at most {MAX_RUNS}.")
     return FIGURES[name](name, runs)

@@ -10,6 +10,8 @@ from lynx_dspy.reporting import measures
 from lynx_dspy.reporting.runs import FinishedRun, Part, is_right, same_questions, scored
 from lynx_dspy.reporting.table import READING, RUN, Cell, Column, Table
 
+_COSTS = (measures.EXECUTABLE, measures.ROUNDS, measures.TOKENS)
+
 
 def ablations(name: str, runs: Sequence[FinishedRun]) -> Table:
     """Table VI: what each part is worth, by pairs of answers to the same questions.
@@ -29,7 +31,7 @@ def ablations(name: str, runs: Sequence[FinishedRun]) -> Table:
         Column("Difference %", "difference", "score"),
         Column("Relative loss %", "relative_loss", "percent"),
         Column("p", "p", "p"),
-        measures.TOKENS.column,
+        *(measure.column for measure in _COSTS),
     )
     notes = (READING, "Differences are against the full run by pairs; p is not corrected.")
     title = "EX without a part (paper, Table VI)"
@@ -61,7 +63,7 @@ def _ablation(run: FinishedRun, full: FinishedRun) -> tuple[Cell, ...]:
     compared: tuple[Cell, ...] = (None, None, None)
     if run is not full:
         compared = _compared(full, run)
-    return (run.variant, run.label, measures.EX.of(part), *compared, measures.TOKENS.of(part))
+    return (run.variant, run.label, measures.EX.of(part), *compared, *(m.of(part) for m in _COSTS))
 
 
 def _compared(full: FinishedRun, run: FinishedRun) -> tuple[Cell, Cell, Cell]:

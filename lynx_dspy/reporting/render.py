@@ -1,9 +1,10 @@
-"""A table as Markdown, CSV or LaTeX; text from files cannot break out of its cell."""
+"""A table as Markdown, CSV, LaTeX or JSON; text from files cannot break out of its cell."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections.abc import Callable, Iterator
 
@@ -98,10 +99,24 @@ def comma_separated(table: Table) -> str:
     return text.getvalue()
 
 
+def json_records(table: Table) -> str:
+    """A JSON array with an object a row: the columns and plain numbers of the CSV."""
+    rows = [
+        {
+            name: None if value == "" else value
+            for pair in _pairs(row, table)
+            for name, value in zip(_headers(pair[1]), _values(*pair), strict=True)
+        }
+        for row in table.rows
+    ]
+    return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
+
+
 FORMATS: dict[str, Callable[[Table], str]] = {
     "md": markdown,
     "csv": comma_separated,
     "latex": latex,
+    "json": json_records,
 }
 """Values of `--format`."""
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
-import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -21,88 +18,6 @@ import pytest
 from lynx_dspy.cli import main
 from lynx_dspy.lm import models
 from lynx_dspy.optimize.records import read_run
-
-PROGRAM = "SELECT COUNT(*) FROM customers"
-
-
-@dataclass
-class Service:
-    """A chat service of OpenAI's form; `failures` are statuses to give first."""
-
-    url: str = ""
-    failures: list[int] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)
-    asked: list[bytes] = field(default_factory=list)
-    delay: float = 0.0
-
-    def reply(self, body: bytes) -> tuple[int, dict[str, object]]:
-        self.times.append(time.monotonic())
-        self.asked.append(body)
-        time.sleep(self.delay)
-        if self.failures:
-            status = self.failures.pop(0)
-            return status, {"error": {"message": "try again later", "type": "x", "code": "x"}}
-        fields = dict.fromkeys(("semantic", "structural", "intent", "grounding", "analysis"), "-")
-        content = fields | {"code": PROGRAM, "terms": [], "links": [], "explanation": "counts"}
-        content |= {"consistent": True, "mismatch": "", "summary": "-", "suggestion": "-"}
-        message = {"role": "assistant", "content": json.dumps(content)}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        usage = {"prompt_tokens": 50, "completion_tokens": 9, "total_tokens": 59}
-        return 200, {
-            "id": "1", "object": "chat.completion", "created": 1, "model": "tiny",
-            "choices": [choice], "usage": usage,
-        }  # fmt: skip
-
-
-@pytest.fixture
-def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Service]:
-    found = Service()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            status, body = found.reply(self.rfile.read(int(self.headers["Content-Length"])))
-            text = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(text)))
-            if status == 429:
-                self.send_header("Retry-After", "1")
-            self.end_headers()
-            self.wfile.write(text)
-
-        def log_message(self, format: str, *arguments: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    found.url = f"http://127.0.0.1:{server.server_port}/v1"
-    monkeypatch.setenv("OPENAI_API_KEY", "none-needed-here")
-    monkeypatch.setenv("OPENAI_API_BASE", found.url)
-    monkeypatch.setenv("OPENAI_BASE_URL", found.url)
-    yield found
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """Four questions of one's own; the program above is right for two of them."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    with sqlite3.connect(folder / "shop.sqlite") as connection:
-        connection.executescript(
-            "CREATE TABLE customers (id INTEGER); INSERT INTO customers VALUES (1), (2);"
-        )
-    connection.close()
-    with (folder / "test.jsonl").open("w") as stream:
-        for number in range(4):
-            question = {
-                "id": f"q{number}",
-                "question": f"How many customers, {number}?",
-                "database": "shop.sqlite",
-                "gold_sql": PROGRAM if number % 2 else "SELECT 7",
-            }
-            stream.write(json.dumps(question) + "\n")
-    return folder
 
 
 @pytest.fixture
@@ -119,7 +34,7 @@ def evaluate(data: Path, tmp_path: Path) -> Callable[..., int]:
 
 
 def test_a_run_over_http_waits_retries_and_resumes(
-    service: Service,
+    service: Any,
     evaluate: Callable[..., int],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -144,7 +59,7 @@ def test_a_run_over_http_waits_retries_and_resumes(
 
 
 def test_workers_ask_at_the_same_time(
-    service: Service, evaluate: Callable[..., int], capsys: pytest.CaptureFixture[str]
+    service: Any, evaluate: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     service.delay = 0.2
     assert evaluate("--workers", "4", "--json") == 0
@@ -153,7 +68,7 @@ def test_workers_ask_at_the_same_time(
 
 
 def test_ids_choose_and_unknown_ones_are_told(
-    service: Service,
+    service: Any,
     evaluate: Callable[..., int],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -168,7 +83,7 @@ def test_ids_choose_and_unknown_ones_are_told(
 
 
 def test_a_run_of_another_kind_is_not_gone_on_with(
-    service: Service, evaluate: Callable[..., int], capsys: pytest.CaptureFixture[str]
+    service: Any, evaluate: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert evaluate("--limit", "1") == 0
     capsys.readouterr()
@@ -177,7 +92,7 @@ def test_a_run_of_another_kind_is_not_gone_on_with(
 
 
 def test_a_service_that_refuses_the_key_ends_the_run(
-    service: Service, evaluate: Callable[..., int], capsys: pytest.CaptureFixture[str]
+    service: Any, evaluate: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     service.failures = [401] * 9
     assert evaluate() == 2
@@ -203,7 +118,7 @@ def test_a_service_that_refuses_the_key_ends_the_run(
     ],
 )
 def test_bad_input_is_one_line(
-    service: Service,
+    service: Any,
     evaluate: Callable[..., int],
     options: list[str],
     said: str,
@@ -230,7 +145,7 @@ def test_the_embedded_model_answers_a_question_of_the_sample(
 
 @pytest.mark.parametrize("workers", ["1", "3"])
 def test_ctrl_c_ends_at_once_and_keeps_what_is_done(
-    service: Service, data: Path, tmp_path: Path, workers: str
+    service: Any, data: Path, tmp_path: Path, workers: str
 ) -> None:
     service.delay = 0.15
     out = tmp_path / "run"

