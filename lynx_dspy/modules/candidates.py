@@ -73,7 +73,7 @@ def agreement(attempts: Sequence[Attempt], answer: Attempt) -> tuple[int, int]:
 
 
 def _rounded(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 def _decided(finals: Sequence[Attempt], wanted: int) -> bool:

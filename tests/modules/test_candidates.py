@@ -31,8 +31,9 @@ def test_rows_win_over_none_and_none_over_failure() -> None:
 
 
 def test_order_of_rows_and_noise_in_floats_do_not_split_a_group() -> None:
-    left, right = ran("a", (1.00001, "x"), (2.0, "y")), ran("b", (2.0, "y"), (1.0, "x"))
+    left, right = ran("a", (0.1 + 0.2, "x"), (2.0, "y")), ran("b", (2.0, "y"), (0.3, "x"))
     assert result_key(left) == result_key(right)
+    assert result_key(ran("c", (29.2834,))) != result_key(ran("d", (29.2841,)))
 
 
 def test_sampling_ends_when_nothing_can_change_the_choice() -> None:
