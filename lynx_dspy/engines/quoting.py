@@ -70,6 +70,8 @@ def _column(column: exp.Column, frame: Frame, schema: Schema) -> Iterator[Proble
         if holders:
             yield from _held(column.this, holders, frame, schema)
             return
+    for stored in _outputs(frame, schema):
+        yield from _differs(column.this, stored, frame, schema)
 
 
 def _named(qualifier: exp.Identifier, frame: Frame, schema: Schema) -> Source | None:
