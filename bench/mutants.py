@@ -113,7 +113,10 @@ def _closed(frame: Frame) -> bool:
 
 def _table_letter(tree: exp.Expr, schema: Schema, rng: random.Random) -> bool:
     options = [
-        s.node for f in frames(tree, schema) for s in f.sources if s.table and len(s.table.name) > 4
+        s.node
+        for f in frames(tree, schema)
+        for s in f.sources
+        if s.table and len(s.table.name) > 4 and not s.node.name.endswith("*")
     ]
     if not options:
         return False
@@ -149,7 +152,7 @@ def _qualifier_dropped(tree: exp.Expr, schema: Schema, rng: random.Random) -> bo
         c
         for c, f in _columns(tree, schema)
         if c.table and len(f.holders(c.name)) > 1 and c.name.casefold() not in f.shared
-        if not c.find_ancestor(exp.Order, exp.Group)
+        if not c.find_ancestor(exp.Order, exp.Group, exp.Unnest)
     ]
     if options:
         rng.choice(options).set("table", None)
