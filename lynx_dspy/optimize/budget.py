@@ -113,8 +113,9 @@ class Meter:
             raise BudgetSpent
 
     def lead(self, name: str, value: float) -> None:
-        """Note the best candidate so far."""
+        """Note the best candidate so far, and tell of it."""
         self.leader, self.best = name, value
+        self._tell()
 
     def _tell(self) -> None:
         done = len(self._counted)

@@ -6,6 +6,7 @@ As a script, `python compiling.py FOLDER`, it is what the tests kill and start a
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from pathlib import Path
 from typing import Any
@@ -53,13 +54,18 @@ def compiled(folder: Path, out: str, engine: Pupil, n: int = 14, **options: Any)
 
 
 def main() -> None:
-    """For each line OUT on stdin, compile in a fork: its id, and its status when it ends."""
+    """For each line "OUT BYTES" on stdin, compile in a fork: its id, and its status at its end.
+
+    No file may grow beyond BYTES, as on a disk that is full; 0 is no limit.
+    """
     folder = Path(sys.argv[1])
     lynx.evaluate(program(), counting.questions(folder, 1), lm=counting.model(Pupil()))
     for line in sys.stdin:
-        out = line.strip()
+        out, most = line.split()
         child = os.fork()
         if not child:
+            if int(most):
+                resource.setrlimit(resource.RLIMIT_FSIZE, (int(most), resource.RLIM_INFINITY))
             compiled(folder, out, Pupil(seconds=0.01, log=folder / f"{out}.log"))
             os._exit(0)
         counting.tell(child)
