@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,32 +20,38 @@ from lynx_dspy.lm import adapter_for, explain
 from lynx_dspy.lm.ledger import Ledger, at_round
 from lynx_dspy.modules.candidates import Candidates, Sampler, agreement
 from lynx_dspy.modules.checker import Checker
-from lynx_dspy.modules.critic import Critic, Memory
+from lynx_dspy.modules.critic import Critic, Criticism, Memory
+from lynx_dspy.modules.delta import Change
 from lynx_dspy.modules.generator import Draft, Generator
 from lynx_dspy.modules.nearest import answering, artifact_files, restore_files
+from lynx_dspy.modules.patterns import PatternStore
 from lynx_dspy.modules.reviser import Reviser
+from lynx_dspy.modules.signals import signals
 from lynx_dspy.modules.verifier import Verdict, Verifier
 from lynx_dspy.progress import report
 from lynx_dspy.texts import encodable
-from lynx_dspy.values import Attempt, FailureClass, Finding, Outcome, Status
+from lynx_dspy.values import Attempt, Ended, FailureClass, Finding, Outcome, Status
 
 
 @dataclass(slots=True)
 class Trail:
-    """What the loop leaves behind; `verdicts` are by round."""
+    """What the loop leaves behind; `verdicts` are by round, `fault` is the model's if it failed."""
 
     attempts: list[Attempt] = field(default_factory=list)
     verdicts: dict[int, Verdict] = field(default_factory=dict)
     memory: Memory = field(default_factory=Memory)
+    ended: Ended = Ended.ROUNDS
+    fault: ModelError | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One question with all that the loop needs to answer it."""
+    """One question with all that the loop needs to answer it; `spent` counts its tokens so far."""
 
     question: str
     database: Database
     draft: Draft
+    spent: Callable[[], int] = lambda: 0
 
 
 class Lynx(dspy.Module):
@@ -84,29 +90,36 @@ class Lynx(dspy.Module):
     ) -> dspy.Prediction:
         """The best program found, its outcome, and how it came about.
 
-        `sources` explain terms that documents and evidence leave open (`Glossary`, `Pack`,
-        `Wikipedia` or your own).
+        `sources` explain terms that documents and evidence leave open: `Glossary`, `Pack`,
+        `Wikipedia` or your own (`grounding/lookup.py`).
+
         Fields: `code`, `outcome` (values.Outcome), `verified`, `agreement` (candidates with this
-        result, and all), `explanation`, `mismatch`, `attempts` (tuple of values.Attempt),
-        `knowledge`, `dropped` (what the model refused to see), `intent`, `patterns` (fixes that worked), `usage` (values.UsageReport),
-        `seconds`. Raises `BadInput` for an unusable question and `ModelError` when the model
-        cannot be reached; a program that fails is an outcome.
+        result, and all), `ended` (values.Ended), `fault` (the ModelError that broke the loop off,
+        or None), `explanation`, `mismatch`, `judged` (the verifier's items), `attempts` (tuple of
+        values.Attempt),
+        `knowledge`, `dropped` (values.Dropped: what the model refused to be asked with), `intent`,
+        `patterns` (fixes that worked), `usage` (values.UsageReport), `seconds`. Raises `BadInput`
+        for an unusable question and `ModelError` when the model cannot be reached before there is
+        a program; a program that fails is an outcome.
         """
         started = time.perf_counter()
         settings = self.config or configs.profile(_model_name())
         question = _usable(question, settings)
+        if settings.fix_patterns:
+            PatternStore(settings.fix_patterns).load()  # a broken file is told before tokens flow
         ledger = Ledger()
         adapter = adapter_for(dspy.settings.lm, settings.adapter or None)
         near = answering(question, database.name)
         with configs.using(settings), ledger.recording(), near, dspy.context(adapter=adapter):
             try:
-                draft = self.generator(
-                    question, database, documents, encodable(evidence), sources
-                )
-                trail = self.close_loop(Request(question, database, draft))
+                draft = self.generator(question, database, documents, encodable(evidence), sources)
+                request = Request(question, database, draft, lambda: _tokens(ledger))
+                trail = self.close_loop(request)
             except LMError as error:
                 raise ModelError(explain(error)) from error
         best = best_of(trail.attempts)
+        if settings.fix_patterns and best.outcome.ran and best.verified is not False:
+            _remember(settings.fix_patterns, request, trail)
         verdict = trail.verdicts.get(best.round, Verdict(None))
         return dspy.Prediction(
             code=best.code,
@@ -115,11 +128,14 @@ class Lynx(dspy.Module):
             agreement=agreement(trail.attempts, best),
             explanation=verdict.explanation,
             mismatch=verdict.mismatch,
+            judged=verdict.items,
+            ended=trail.ended,
+            fault=trail.fault,
             attempts=tuple(trail.attempts),
             knowledge=draft.knowledge,
             dropped=draft.dropped,
             intent=draft.intent,
-            patterns=trail.memory.patterns,
+            patterns=tuple(fix.text for fix in trail.memory.patterns),
             usage=ledger.report(),
             seconds=time.perf_counter() - started,
         )
@@ -133,44 +149,89 @@ class Lynx(dspy.Module):
         restore_files(dict(self.named_predictors()), files)
 
     def close_loop(self, request: Request) -> Trail:
-        """Run, criticise and revise until a program stands or no round is left."""
-        settings = configs.current()
+        """Run, criticise and revise until a program stands or the loop has to end.
+
+        A model that fails once there is a program ends the loop with what was found so far.
+        """
         trail = Trail()
-        attempts, corrections = trail.attempts, 0
-        code, source, parse_failed = request.draft.code, "formulate", request.draft.parse_failed
+        try:
+            trail.ended = self.rounds(request, trail)
+        except LMError as error:
+            if not trail.attempts:
+                raise
+            trail.ended, trail.fault = Ended.UNAVAILABLE, ModelError(explain(error))
+            trail.fault.__cause__ = error
+        return trail
+
+    def rounds(self, request: Request, trail: Trail) -> Ended:
+        """The rounds of the loop, written into `trail`; why they ended."""
+        settings = configs.current()
+        reply = dspy.Prediction(code=request.draft.code, parse_failed=request.draft.parse_failed)
+        corrections = 0
         for round_ in range(settings.max_rounds + 1):
             with at_round(round_):
                 # Run
-                tried = self.run(request, code, round_, source)
-                if round_ == 0 and settings.candidates > 1:
-                    tried = self.candidates(tried, self.sampler(request))
-                attempts += [a.with_(parse_failed=parse_failed) for a in tried]
-                if attempts[-1].outcome.status is Status.UNAVAILABLE:
-                    break
+                attempt = self.attempt(request, trail, reply, round_)
+                if attempt.outcome.status is Status.UNAVAILABLE:
+                    return Ended.UNAVAILABLE
 
                 # Verify
-                if attempts[-1].outcome.ran:
-                    trail.verdicts[round_] = self.judge(request, attempts[-1])
-                    attempts[-1] = doubted(attempts[-1], trail.verdicts[round_])
-                    if attempts[-1].failure_class is None or corrections == settings.verify_rounds:
-                        break
+                if attempt.outcome.ran:
+                    attempt = self.judged(request, trail, attempt)
+                    if attempt.failure_class is None:
+                        return self.accepted(request, trail, attempt)
+                    if corrections == settings.verify_rounds:
+                        return Ended.REJECTED
                     corrections += 1
+                if round_ == settings.max_rounds:
+                    break
+                if 0 < settings.question_tokens <= request.spent():
+                    return Ended.TOKENS
 
                 # Criticise
-                said = self.critic(trail.memory, last_of_rounds(attempts))
-                trail.memory = said.memory
-                attempts[-1] = attempts[-1].with_(delta=said.delta, suggestion=said.suggestion)
+                said = self.criticised(request, trail, attempt)
                 if said.memory.stagnant >= settings.stagnation_rounds:
-                    break
+                    cycle = said.change is Change.CYCLE
+                    return Ended.CYCLE if cycle else Ended.STAGNATION
 
             # Revise
-            if round_ < settings.max_rounds:
-                with at_round(round_ + 1):
-                    report("reviser.repair", _repairing(round_ + 1, settings, attempts[-1]))
-                    reply = self.reviser(request.question, request.draft, attempts[-1], said)
-                code, source = reply.code, "repair"
-                parse_failed = bool(reply.get("parse_failed"))
-        return trail
+            with at_round(round_ + 1):
+                report("reviser.repair", _repairing(round_ + 1, settings, attempt))
+                reply = self.reviser(request.question, request.draft, trail.attempts[-1], said)
+        return Ended.ROUNDS
+
+    def attempt(
+        self, request: Request, trail: Trail, reply: dspy.Prediction, round_: int
+    ) -> Attempt:
+        """Run the program of a reply, in round 0 with its candidates; the attempt that stands."""
+        source = "repair" if round_ else "formulate"
+        tried = self.run(request, reply.code, round_, source)
+        if round_ == 0 and configs.current().candidates > 1:
+            tried = self.candidates(tried, self.sampler(request))
+        marks = {"parse_failed": bool(reply.get("parse_failed"))}
+        reverted = tuple(reply.get("reverted") or ())
+        trail.attempts += [a.with_(**marks, reverted=reverted) for a in tried]
+        return trail.attempts[-1]
+
+    def judged(self, request: Request, trail: Trail, attempt: Attempt) -> Attempt:
+        """The latest attempt with the verifier's verdict on it."""
+        verdict = trail.verdicts[attempt.round] = self.judge(request, attempt)
+        trail.attempts[-1] = doubted(attempt, verdict)
+        return trail.attempts[-1]
+
+    def accepted(self, request: Request, trail: Trail, attempt: Attempt) -> Ended:
+        """The end of a loop whose program stands: the repair that led to it is validated."""
+        rounds = last_of_rounds(trail.attempts)
+        trail.memory = self.critic.settled(trail.memory, rounds, request.draft.schema)
+        return Ended.VERIFIED if attempt.verified else Ended.RUNS
+
+    def criticised(self, request: Request, trail: Trail, attempt: Attempt) -> Criticism:
+        """What the Critic says of the latest attempt."""
+        rounds = last_of_rounds(trail.attempts)
+        said: Criticism = self.critic(trail.memory, rounds, request.draft.schema)
+        trail.memory = said.memory
+        trail.attempts[-1] = attempt.with_(delta=said.delta, suggestion=said.suggestion)
+        return said
 
     def sampler(self, request: Request) -> Sampler:
         """Writes and runs further candidates for the request."""
@@ -194,10 +255,9 @@ class Lynx(dspy.Module):
         report("engine", "running the program")
         outcome = request.database.execute(checked.code, configs.current().limits)
         failed = outcome.failure_class or _FALLBACK_CLASS.get(outcome.status)
-        made.append(
-            Attempt(round_, checked.code, outcome, source, failed, findings=checked.findings)
-        )
-        return made
+        attempt = Attempt(round_, checked.code, outcome, source, failed, findings=checked.findings)
+        odd = signals(checked.code, outcome, request.draft.schema)
+        return [*made, attempt.with_(signals=odd)]
 
     def judge(self, request: Request, attempt: Attempt) -> Verdict:
         """The rubber duck's verdict; a result without rows is doubted before it is explained."""
@@ -223,14 +283,14 @@ def _refused(code: str, round_: int, source: str, findings: Sequence[Finding]) -
 
 
 def doubted(attempt: Attempt, verdict: Verdict) -> Attempt:
-    """The attempt with its verdict; a mismatch makes it a semantic failure."""
+    """The attempt with its verdict; what is violated makes it a semantic failure."""
     if verdict.consistent is not False:
-        return attempt.with_(verified=verdict.consistent)
-    mismatch = Finding(FailureClass.SEMANTIC, verdict.mismatch or "does not answer the question")
+        return attempt.with_(verified=verdict.consistent, doubt=verdict.doubt)
     return attempt.with_(
         verified=False,
+        doubt=verdict.doubt,
         failure_class=FailureClass.SEMANTIC,
-        findings=(mismatch, *attempt.findings),
+        findings=(*verdict.findings, *attempt.findings),
     )
 
 
@@ -254,6 +314,19 @@ def _rank(attempt: Attempt) -> int:
     if attempt.verified:
         return 3
     return 2 if attempt.outcome.status is Status.OK else 1
+
+
+def _tokens(ledger: Ledger) -> int:
+    return ledger.report().total.total_tokens
+
+
+def _remember(path: str, request: Request, trail: Trail) -> None:
+    """Keep the fixes of an answered question; an answer is not lost where they cannot be."""
+    try:
+        schema, lm = request.draft.schema, _model_name()
+        PatternStore(path).add(trail.memory.patterns, schema, request.question, lm)
+    except BadInput as error:
+        report("critic.patterns", str(error))
 
 
 def _repairing(round_: int, settings: LynxConfig, attempt: Attempt) -> str:

@@ -21,6 +21,19 @@ class Status(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
+class Ended(StrEnum):
+    """Why the closed loop ended; `RUNS` is a program that nobody judged."""
+
+    VERIFIED = "verified"
+    RUNS = "runs"
+    REJECTED = "rejected"
+    ROUNDS = "rounds"
+    TOKENS = "tokens"
+    STAGNATION = "stagnation"
+    CYCLE = "cycle"
+    UNAVAILABLE = "unavailable"
+
+
 class FailureClass(StrEnum):
     """The three classes that the Reviser repairs apart (paper, III-C)."""
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, replace
 
 import dspy
 
 from lynx_dspy import config
 from lynx_dspy.modules import plain
+from lynx_dspy.modules.delta import Change, describe, failure_text, read_change
+from lynx_dspy.modules.patterns import Fix, fix_of
 from lynx_dspy.modules.stage import Stage
+from lynx_dspy.modules.strategies import Strategy, next_strategy
 from lynx_dspy.signatures import DiagnoseDelta, ReflectHistory
 from lynx_dspy.tokens import clip, estimate
-from lynx_dspy.values import Attempt, FailureClass, Status
+from lynx_dspy.values import Attempt, Schema
 
 
 class Reflect(Stage):
@@ -23,7 +24,7 @@ class Reflect(Stage):
 
     stage_name = "critic.reflect"
     asks = ReflectHistory
-    stand_in = staticmethod(plain.history_as_summary)
+    stand_in = staticmethod(plain.no_summary)
     says = "condensing the failure history"
     needs = ("history",)
 
@@ -37,39 +38,31 @@ class Diagnose(Stage):
     says = "comparing the last two attempts"
 
 
-class Change(StrEnum):
-    """What a new attempt did to the failure, decided without a model."""
-
-    FIRST = "first"
-    PROGRESS = "progress"
-    STAGNATION = "stagnation"
-    REGRESSION = "regression"
-    CYCLE = "cycle"
-
-
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """H_t: the condensed past, the latest failure, and the fixes that worked."""
+    """H_t: the condensed past, the latest failure, the fixes that worked, the strategies tried."""
 
     summary: str = ""
     latest: str = ""
-    patterns: tuple[str, ...] = ()
+    patterns: tuple[Fix, ...] = ()
     stagnant: int = 0
+    strategies: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         """H_t as a prompt shows it; never over `history_tokens`."""
-        return clip("\n".join(t for t in (self.summary, self.latest) if t), _budget())
+        return bounded("\n".join(t for t in (self.summary, self.latest) if t), _budget())
 
 
 @dataclass(frozen=True, slots=True)
 class Criticism:
-    """What the Critic says of the latest attempt."""
+    """What the Critic says of the latest attempt; `strategy` is set where edits stopped helping."""
 
     memory: Memory
     change: Change
     delta: str
     suggestion: str
+    strategy: Strategy | None = None
 
 
 class Critic(dspy.Module):
@@ -80,136 +73,115 @@ class Critic(dspy.Module):
         self.reflect = Reflect()
         self.diagnose = Diagnose()
 
-    def forward(self, memory: Memory, attempts: Sequence[Attempt]) -> Criticism:
+    def forward(
+        self, memory: Memory, attempts: Sequence[Attempt], schema: Schema = plain.NO_SCHEMA
+    ) -> Criticism:
         """`attempts` are all so far, the latest last; it is the one that failed."""
         current, previous = attempts[-1], attempts[-2] if len(attempts) > 1 else None
 
         # Delta of code and of error: constructive progression or stagnation
         change = read_change(attempts)
-        delta = describe(change, previous, current)
+        delta = describe(change, previous, current, schema.dialect)
         stagnant = 0 if change in (Change.FIRST, Change.PROGRESS) else memory.stagnant + 1
 
         # H_t = Reflect(H_{t-1}) ⊕ (Code_t, Error_t)
         summary = self.condensed(memory)
+        latest = render_attempt(current, _budget() - _budget() // 2)
         patterns = memory.patterns
         if change is Change.PROGRESS and previous is not None:
-            patterns = (*patterns, fix_pattern(previous, current))
+            patterns = (*patterns, fix_of(previous, current, schema.dialect))
+
+        # Stagnation asks for a strategy that was not tried
+        strategy, tried = None, memory.strategies
+        if change in (Change.STAGNATION, Change.CYCLE):
+            strategy = next_strategy(attempts, schema, tried)
+            tried = (*tried, strategy.name)
 
         # Advice
         suggestion = delta
         if previous is not None:
             reply = self.diagnose(
                 summary=summary,
-                previous=render_attempt(previous),
-                current=render_attempt(current),
+                previous=render_attempt(previous, config.current().program_tokens),
+                current=render_attempt(current, config.current().program_tokens),
                 delta=delta,
+                strategy=strategy.order if strategy else "",
             )
-            suggestion = reply.suggestion or delta
-        return Criticism(
-            Memory(summary, render_attempt(current), patterns, stagnant), change, delta, suggestion
-        )
+            suggestion = advice(change, reply.suggestion or delta, strategy)
+        memory = Memory(summary, latest, patterns, stagnant, tried)
+        return Criticism(memory, change, delta, suggestion, strategy)
 
     def condensed(self, memory: Memory) -> str:
-        """Reflect(H_{t-1}): a history that fits half its budget stays as it is."""
+        """Reflect(H_{t-1}): a history that fits half its budget stays as it is.
+
+        Where no model condenses it, the past decays: attempts become a line each, the oldest lines
+        are dropped.
+        """
         history = "\n".join(t for t in (memory.summary, memory.latest) if t)
-        if estimate(history) <= _budget() // 2:
+        half = _budget() // 2
+        if estimate(history) <= half:
             return history
-        return clip(self.reflect(history=history).summary or history, _budget() // 2)
+        summary = self.reflect(history=bounded(history, 2 * _budget())).summary
+        return bounded(summary, half) if summary else decayed(memory, half)
+
+    def settled(self, memory: Memory, attempts: Sequence[Attempt], schema: Schema) -> Memory:
+        """The memory of a loop that ended with a program that stands: its last fix is validated."""
+        if len(attempts) < 2:
+            return memory
+        fix = fix_of(attempts[-2], attempts[-1], schema.dialect)
+        return replace(memory, patterns=(*memory.patterns, fix))
 
 
 def _budget() -> int:
     return config.current().history_tokens
 
 
-_SEVERITY = {FailureClass.SYNTAX: 0, FailureClass.SCHEMA: 1, FailureClass.SEMANTIC: 2}
-_LITERAL = re.compile(r"'[^']*'|\b\d+\b")
-_SPACE = re.compile(r"\s+")
+def bounded(text: str, budget: int) -> str:
+    """`text` cut to `budget` estimated tokens, for certain: a line of digits clips too long."""
+    cut = clip(text, budget)
+    while estimate(cut) > budget:
+        cut = cut[: len(cut) // 2]
+    return cut
 
 
-def normalised_code(code: str) -> str:
-    """The program without case, blanks and a final semicolon: equal texts are equal programs."""
-    return _SPACE.sub(" ", code.strip().rstrip(";")).strip().casefold()
+_LESSON_TOKENS = 40
 
 
-def normalised_error(attempt: Attempt) -> str:
-    """Status, class and message without positions and literals: equal texts are equal failures."""
-    outcome = attempt.outcome
-    message = _LITERAL.sub("?", outcome.error.casefold())
-    return f"{outcome.status}|{attempt.failure_class or ''}|{_SPACE.sub(' ', message)}"
+def decayed(memory: Memory, budget: int) -> str:
+    """The past within a budget, the newest kept: the latest attempt becomes a line of lessons."""
+    code, _, failure = memory.latest.rpartition("\n-- ")
+    lesson = f"{bounded(' '.join(code.split()), _LESSON_TOKENS)} -- "
+    lesson += bounded(" ".join(failure.split()), _LESSON_TOKENS)
+    lines = [line for line in (*memory.summary.splitlines(), lesson) if line.strip()]
+    kept: list[str] = []
+    for line in reversed(lines):
+        if estimate("\n".join([line, *kept])) > budget:
+            break
+        kept.insert(0, line)
+    return "\n".join(kept)
 
 
-def read_change(attempts: Sequence[Attempt]) -> Change:
-    """Progression or stagnation of the latest attempt against those before it."""
-    current = attempts[-1]
-    if len(attempts) == 1:
-        return Change.FIRST
-    codes = [normalised_code(a.code) for a in attempts]
-    if codes[-1] in codes[:-1]:
-        return Change.CYCLE
-    previous = attempts[-2]
-    before, after = _stage_reached(previous), _stage_reached(current)
-    if after != before:
-        return Change.PROGRESS if after > before else Change.REGRESSION
-    same = normalised_error(previous) == normalised_error(current)
-    return Change.STAGNATION if same else Change.PROGRESS
+def render_attempt(attempt: Attempt, budget: int | None = None) -> str:
+    """One attempt with its failure; within a budget the program is cut before the failure is."""
+    code, failure = attempt.code.strip(), failure_text(attempt)
+    if budget is not None:
+        failure = bounded(failure, budget // 3)
+        code = bounded(code, max(budget - estimate(failure) - 4, 0))
+    return f"{code}\n-- {failure}"
 
 
-def _stage_reached(attempt: Attempt) -> int:
-    """How far a program came: parsed, resolved, run, gave rows."""
-    if attempt.outcome.status is Status.OK:
-        return 5
-    if attempt.outcome.status is Status.EMPTY:
-        return 4
-    if attempt.outcome.status in (Status.BLOCKED, Status.NO_PROGRAM):
-        return -1
-    return _SEVERITY.get(attempt.failure_class or FailureClass.SEMANTIC, 2)
+_CLAIM = re.compile(r"^\W*previous fix\W*(?:worked|failed)?\W*", re.I)
 
 
-def failure_text(attempt: Attempt) -> str:
-    """What is wrong with an attempt: its error or status, then the findings of the static check."""
-    outcome = attempt.outcome
-    lines = [outcome.error or ("the query returned no rows" if outcome.ran else outcome.status)]
-    lines += [f.message for f in attempt.findings if f.message not in lines]
-    return "\n".join(lines[:4])
+def advice(change: Change, wording: str, strategy: Strategy | None) -> str:
+    """The paper's form: previous fix Worked or Failed, then the model's suggestion.
 
+    Whether it worked is known here, whatever the model says of it; a strategy is always said.
 
-def render_attempt(attempt: Attempt) -> str:
-    """One attempt with its failure, for the history."""
-    return f"{attempt.code.strip()}\n-- {failure_text(attempt)}"
-
-
-def code_delta(before: str, after: str) -> str:
-    """The words that one program drops and the other adds.
-
-    >>> code_delta("SELECT a FROM t", "SELECT b FROM t")
-    '-a +b'
+    >>> advice(Change.STAGNATION, "Previous fix: Worked. Use y.", None)
+    'Previous fix: Failed. Use y.'
     """
-    old, new = before.split(), after.split()
-    words: list[str] = []
-    for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag != "equal":
-            words += [f"-{w}" for w in old[a:b]] + [f"+{w}" for w in new[c:d]]
-    return " ".join(words[:40])
-
-
-_ADVICE = {
-    Change.FIRST: "Correct this first.",
-    Change.PROGRESS: "Previous fix: Worked. Correct what is left.",
-    Change.REGRESSION: "Previous fix: Failed. Undo it and correct the earlier failure otherwise.",
-    Change.STAGNATION: "Previous fix: Failed, the same failure stays. Use another table, another "
-    "join path, or drop the failing clause.",
-    Change.CYCLE: "Previous fix: Failed, this program was tried before. Write it in another way.",
-}
-
-
-def describe(change: Change, previous: Attempt | None, current: Attempt) -> str:
-    """The delta in words: what was edited, what became of the failure, what that asks for."""
-    if previous is None:
-        return _ADVICE[change]
-    edit = code_delta(previous.code, current.code) or "nothing"
-    return f"{_ADVICE[change]} Edited: {edit}."
-
-
-def fix_pattern(previous: Attempt, current: Attempt) -> str:
-    """A validated fix: the failure that went away, and the edit that did it."""
-    return f"{failure_text(previous).splitlines()[0]} => {code_delta(previous.code, current.code)}"
+    worked = "Worked" if change is Change.PROGRESS else "Failed"
+    order = strategy.order if strategy and strategy.order not in wording else ""
+    told = _CLAIM.sub("", wording, count=1).strip()
+    return " ".join(part for part in (f"Previous fix: {worked}.", order, told) if part)

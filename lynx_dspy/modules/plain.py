@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from lynx_dspy.values import Schema
+
 Fields = dict[str, Any]
+
+NO_SCHEMA = Schema("sqlite", ())
+"""Where attempts are compared and nothing is known of their database."""
 
 
 def no_terms(**_: Any) -> Fields:
@@ -40,9 +45,9 @@ def no_program(**_: Any) -> Fields:
     return {"analysis": "", "code": ""}
 
 
-def history_as_summary(history: str, **_: Any) -> Fields:
-    """For `critic.reflect`: the history is only cut to its budget."""
-    return {"summary": history}
+def no_summary(**_: Any) -> Fields:
+    """For `critic.reflect`: the Critic lets the history decay by rule."""
+    return {"summary": ""}
 
 
 def delta_as_suggestion(delta: str, **_: Any) -> Fields:
@@ -62,4 +67,4 @@ def no_explanation(**_: Any) -> Fields:
 
 def no_verdict(**_: Any) -> Fields:
     """For `verifier.compare`: neither accepted nor rejected."""
-    return {"consistent": None, "mismatch": ""}
+    return {"items": [], "consistent": None, "mismatch": ""}

@@ -9,15 +9,17 @@ import dspy
 from lynx_dspy import config
 from lynx_dspy.engines.base import Database
 from lynx_dspy.grounding.documents import Documents
+from lynx_dspy.grounding.lookup import Source
 from lynx_dspy.grounding.render import render
 from lynx_dspy.grounding.schema import abstract
 from lynx_dspy.modules import plain
-from lynx_dspy.modules.critic import Change, Critic, Criticism, Memory, read_change, render_attempt
+from lynx_dspy.modules.critic import Critic, Criticism, Memory, render_attempt
+from lynx_dspy.modules.delta import Change, read_change
 from lynx_dspy.modules.generator import Draft, Formulate, Generator
 from lynx_dspy.modules.stage import StandIn
 from lynx_dspy.modules.verifier import Verdict, Verifier
 from lynx_dspy.tokens import clip
-from lynx_dspy.values import Attempt, Knowledge
+from lynx_dspy.values import Attempt, Knowledge, Schema
 
 
 class Rule(dspy.Module):
@@ -39,7 +41,12 @@ class PlainGenerator(Generator):
         self.formulate = formulate or Formulate()
 
     def forward(
-        self, question: str, database: Database, documents: Documents | None, evidence: str
+        self,
+        question: str,
+        database: Database,
+        documents: Documents | None,
+        evidence: str,
+        sources: Sequence[Source] = (),
     ) -> Draft:
         settings = config.current()
         schema = abstract(database)
@@ -59,11 +66,17 @@ class AppendOnlyCritic(Critic):
     def __init__(self) -> None:
         dspy.Module.__init__(self)
 
-    def forward(self, memory: Memory, attempts: Sequence[Attempt]) -> Criticism:
+    def forward(
+        self, memory: Memory, attempts: Sequence[Attempt], schema: Schema = plain.NO_SCHEMA
+    ) -> Criticism:
         change = read_change(attempts)
-        history = "\n".join(t for t in (memory.summary, render_attempt(attempts[-1])) if t)
+        latest = render_attempt(attempts[-1], config.current().program_tokens)
+        history = "\n".join(t for t in (memory.summary, latest) if t)
         stagnant = memory.stagnant + 1 if change is Change.CYCLE else 0
         return Criticism(Memory(history, stagnant=stagnant), change, "", history)
+
+    def settled(self, memory: Memory, attempts: Sequence[Attempt], schema: Schema) -> Memory:
+        return memory
 
 
 class NoReviser(dspy.Module):

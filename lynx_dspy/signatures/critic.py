@@ -14,12 +14,13 @@ class ReflectHistory(dspy.Signature):
 
 
 class DiagnoseDelta(dspy.Signature):
-    """Compare two successive attempts and advise the next edit. Say first whether the previous fix
-    worked or failed, then name one concrete change. If the attempts stagnate, advise another
-    strategy: another join path, another table, a sub-query in steps, or dropping a clause."""
+    """Compare two successive attempts and advise the next edit: one concrete change, with the exact
+    names of tables, columns and values. If a strategy is given, say how to carry it out in this
+    query; a rewording of the same query will fail again."""
 
     summary: str = dspy.InputField(desc="lessons from earlier attempts")
     previous: str = dspy.InputField(desc="previous attempt and its outcome")
     current: str = dspy.InputField(desc="current attempt and its outcome")
     delta: str = dspy.InputField(desc="what changed between them")
+    strategy: str = dspy.InputField(desc="what must be done differently now")
     suggestion: str = dspy.OutputField(desc="Previous fix: Worked or Failed. Then one change.")
