@@ -11,7 +11,8 @@ from sqlglot import exp
 
 from bench.golds import Gold
 from lynx_dspy.engines.folding import QUALIFIED, stored_as
-from lynx_dspy.engines.names import Frame, cte_of, frames, home
+from lynx_dspy.engines.framing import frames
+from lynx_dspy.engines.names import Frame, cte_of, home
 from lynx_dspy.engines.static import script
 from lynx_dspy.values import Column, Schema, Table
 

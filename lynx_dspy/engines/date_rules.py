@@ -7,7 +7,8 @@ import re
 from sqlglot import exp
 
 from lynx_dspy.engines import spelling
-from lynx_dspy.engines.names import Frame, frames, home
+from lynx_dspy.engines.framing import frames
+from lynx_dspy.engines.names import Frame, home
 from lynx_dspy.values import Schema
 
 DATE_CALLS = {"DATE", "DATETIME"}

@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from lynx_dspy.engines.calls import rewritten
 from lynx_dspy.engines.fixes import FIXES
-from lynx_dspy.engines.names import frames
+from lynx_dspy.engines.framing import frames
 from lynx_dspy.engines.problems import CERTAIN, Kind, Problem
 from lynx_dspy.engines.quoting import requoted
 from lynx_dspy.engines.respell import respell

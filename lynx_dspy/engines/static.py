@@ -17,10 +17,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from lynx_dspy.engines import spelling
 from lynx_dspy.engines.doubts import doubts, misspellings
+from lynx_dspy.engines.framing import frames
 from lynx_dspy.engines.functions import CONSTRUCTS, LACKING
 from lynx_dspy.engines.grouping import grouping_problems
 from lynx_dspy.engines.lookups import name_problems
-from lynx_dspy.engines.names import Frame, frames, home, nearest
+from lynx_dspy.engines.names import Frame, home, nearest
 from lynx_dspy.engines.places import located
 from lynx_dspy.engines.problems import Kind, Problem, problem
 from lynx_dspy.engines.quoting import quoting_problems
