@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lynx_dspy.engines.base import Database
+from lynx_dspy.engines.metadata import MetadataDatabase
 from lynx_dspy.grounding.schema import with_descriptions
 from lynx_dspy.grounding.sources import Conflict, Merged, Reading, merge, read
 from lynx_dspy.values import Limits, Outcome, Row, Schema
@@ -63,7 +64,8 @@ class MergedDatabase(_Wrapped):
     def __init__(self, database: Database, readings: Sequence[Reading]) -> None:
         super().__init__(database, repr([reading.schema for reading in readings]))
         self._schemas = tuple(reading.schema for reading in readings)
-        self.notes = tuple(note for reading in readings for note in reading.notes)
+        said = (note for reading in readings for note in reading.notes)
+        self.notes = (*notes_of(database), *said)
 
     def introspect(self) -> Schema:
         return self._merged().schema
@@ -85,6 +87,13 @@ def described(database: Database, sources: Sequence[str | Path], name: str = "")
     name = name or database.name
     readings = [read(_own(source, name), part=_part(source, name)) for source in sources]
     return MergedDatabase(database, readings) if readings else database
+
+
+def notes_of(database: Database) -> tuple[str, ...]:
+    """What the sources of a database's schema left out or got wrong, and where they conflict."""
+    if isinstance(database, MergedDatabase):
+        return (*database.notes, *map(str, database.conflicts))
+    return database.notes if isinstance(database, MetadataDatabase) else ()
 
 
 def _own(source: str | Path, name: str) -> str | Path:

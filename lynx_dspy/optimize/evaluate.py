@@ -28,7 +28,7 @@ from lynx_dspy.optimize.judge import Judge, Unscored, judge_for, read_result
 from lynx_dspy.optimize.pool import Databases, Lease
 from lynx_dspy.optimize.questions import Questions, from_dataset, from_examples
 from lynx_dspy.optimize.records import PREDICTIONS, UNAVAILABLE, Record, Report
-from lynx_dspy.optimize.runconfig import describe_run, settle
+from lynx_dspy.optimize.runconfig import describe_run, settle, sources_hash
 from lynx_dspy.optimize.runner import Finished, Watch, run
 from lynx_dspy.values import Outcome, Status
 
@@ -62,6 +62,7 @@ def evaluate(
     patience: Patience | None = None,
     watch: Watch | None = None,
     observe: Observe | None = None,
+    described: Sequence[str | Path] = (),
 ) -> Report:
     """Run `program` over `dataset` and score it by the dataset's own rule.
 
@@ -71,8 +72,8 @@ def evaluate(
     ask at a time, one for local models; `deadline` is in seconds a question; `ves` is the number
     of timings for r_ves and ves. `without` and `artifact` say what the program is, for the
     records. `watch` is told of the progress, `observe` is shown each answer before its record is
-    kept. Raises `BadInput` for what cannot be run and
-    `ModelError` when the model cannot be used.
+    kept. `described` are sources that describe the databases (`engines.described`).
+    Raises `BadInput` for what cannot be run and `ModelError` when the model cannot be used.
     """
     questions = _questions(dataset, data, split, limit, ids)
     model = lm if lm is not None else dspy.settings.lm
@@ -87,9 +88,11 @@ def evaluate(
         artifact=artifact,
         deadline=deadline,
         ves=ves,
+        described=sources_hash(described),
     )
     gate = Gate()
-    with _folder(out) as folder, Databases(max(8, 2 * workers), _opener(questions)) as open_ones:
+    opener = _opener(questions, described)
+    with _folder(out) as folder, Databases(max(8, 2 * workers), opener) as open_ones:
         asking = _Asking(
             program,
             open_ones,
@@ -285,17 +288,17 @@ def _leases(example: dspy.Example, databases: Databases, stack: ExitStack) -> li
     return [stack.enter_context(databases.lease(url, example.db)) for url in urls]
 
 
-def _opener(questions: Questions) -> Any:
-    """Opens databases with the descriptions that their benchmark has of them."""
+def _opener(questions: Questions, sources: Sequence[str | Path] = ()) -> Any:
+    """Opens databases with the descriptions that their benchmark and `sources` have of them."""
 
     def opened(url: str, db: str) -> Database:
-        from lynx_dspy.engines.described import DescribedDatabase
+        from lynx_dspy.engines.described import DescribedDatabase, described
 
         database = connect(url)
-        if questions.data is None:
-            return database
-        texts = datasets.describe(questions.dataset, questions.data, db)
-        return DescribedDatabase(database, texts) if texts else database
+        if questions.data is not None and not url.startswith("metadata:"):
+            texts = datasets.describe(questions.dataset, questions.data, db)
+            database = DescribedDatabase(database, texts) if texts else database
+        return described(database, sources, db)
 
     return opened
 

@@ -21,7 +21,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, cast
 
 from lynx_dspy.errors import BadInput
 from lynx_dspy.metrics.intervals import Interval
@@ -64,6 +64,8 @@ class RunConfig(TypedDict):
     """Repeats of each timing; 0 without r_ves and ves."""
     predictions_hash: str | None
     """Of the scored file; None for `lynx eval`."""
+    described: NotRequired[str | None]
+    """Hash of the files that describe the databases beyond the benchmark; None without them."""
     version: str
     """Of this package."""
     code: str

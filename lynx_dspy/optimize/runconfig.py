@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
@@ -50,6 +51,7 @@ def describe_run(
     deadline: float | None = None,
     ves: int = 0,
     predictions_hash: str | None = None,
+    described: str | None = None,
 ) -> RunConfig:
     """The configuration of a run that begins now.
 
@@ -69,6 +71,7 @@ def describe_run(
         deadline=deadline,
         ves=ves,
         predictions_hash=predictions_hash,
+        described=described,
         version=lynx_dspy.__version__,
         code=code_hash(),
         command=redact(" ".join([Path(sys.argv[0]).name, *sys.argv[1:]])),
@@ -112,6 +115,14 @@ def code_hash() -> str:
     root = Path(lynx_dspy.__file__).parent
     files = (p for ending in ("*.py", "*.md") for p in root.rglob(ending))
     return files_hash(p for p in files if p.relative_to(root).parts[0] not in _LEFT_OUT)
+
+
+def sources_hash(sources: Sequence[str | Path]) -> str | None:
+    """A hash over the files that describe a run's databases; None if there are none."""
+    paths = [Path(str(source).partition("#")[0]) for source in sources]
+    inside = (sorted(path.rglob("*")) if path.is_dir() else [path] for path in paths)
+    files = [path for some in inside for path in some if path.is_file()]
+    return files_hash(files) if sources else None
 
 
 def _artifact_of(program: dspy.Module | None) -> str | None:
