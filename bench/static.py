@@ -30,6 +30,8 @@ def main() -> int:
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     broken: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for number, gold in enumerate(golds(Path(options.data))):
+        if not gold.group.startswith(options.group):
+            continue
         if not options.only_mutants:
             _judge(gold, counts[gold.group], options.show, options.doubts)
         known = with_schema(gold)
@@ -119,6 +121,7 @@ def _judge(gold: Gold, count: Counter[str], show: bool, doubts: bool) -> None:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", default="../shared/data")
+    parser.add_argument("--group", default="", help="only sets whose name begins so")
     parser.add_argument("--only-golds", action="store_true")
     parser.add_argument("--only-mutants", action="store_true")
     parser.add_argument("--every", type=int, default=10, help="mutate each N-th of the live golds")

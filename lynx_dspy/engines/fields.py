@@ -26,8 +26,9 @@ def field_problems(column: exp.Column, frame: Frame, schema: Schema) -> Iterator
                 yield from _inside(source.shape(path[1]), path, 2, column, frame, schema)
                 return
         holders = level.holders(path[0])
-        if holders:
-            yield from _inside(holders[0].shape(path[0]), path, 1, column, frame, schema)
+        held = holders[0].shape(path[0]) if holders else None
+        if holders and not (source and held and held.is_scalar):
+            yield from _inside(held, path, 1, column, frame, schema)
             return
         if source is not None:
             yield _lacking(path, source, column, frame)

@@ -105,7 +105,7 @@ def other_source(problem: Problem, schema: Schema) -> str | None:
         if holders:
             sure = len(holders) == 1 or _made_equal(column.name, level)
             fits = sure and not _ties(column, holders[0])
-            return _moved(column, frame, holders[0]) if fits else None
+            return _moved(column, frame, holders[0], schema) if fits else None
     return None
 
 
@@ -131,11 +131,11 @@ def _ties(column: exp.Column, target: Source) -> bool:
     return isinstance(other, exp.Column) and same(other.table, target.alias)
 
 
-def _moved(column: exp.Column, frame: Frame, target: Source) -> str:
+def _moved(column: exp.Column, frame: Frame, target: Source, schema: Schema) -> str:
     left = frame.source(column.table) if column.table else None
     note = _requalified(column, target)
     if left is not None and left is not target:
-        note += dropped_if_idle(frame, left)
+        note += dropped_if_idle(frame, left, schema)
     return note
 
 

@@ -10,6 +10,7 @@ from lynx_dspy.engines import keys
 from lynx_dspy.engines.folding import QUALIFIED, identifier
 from lynx_dspy.engines.names import Frame, Source, home
 from lynx_dspy.engines.problems import Problem
+from lynx_dspy.engines.shadow import COMPILED
 from lynx_dspy.values import Schema, Table
 
 
@@ -51,7 +52,7 @@ def _joined_for(
     left = frame.source(column.table) if column.table else None
     note = _extended(frame, path, schema)
     column.set("table", exp.to_identifier(_label(table.name, schema)))
-    return note + (dropped_if_idle(frame, left) if left else "")
+    return note + (dropped_if_idle(frame, left, schema) if left else "")
 
 
 def _joined(frame: Frame, table: Table, schema: Schema) -> str | None:
@@ -218,7 +219,7 @@ def without_join(problem: Problem, schema: Schema) -> str | None:
     joined = frame.source(join.this.alias_or_name) if frame and join else None
     if frame is None or joined is None:
         return None
-    return dropped_if_idle(frame, joined).removeprefix("; ") or None
+    return dropped_if_idle(frame, joined, schema).removeprefix("; ") or None
 
 
 def without_unknown(problem: Problem, schema: Schema) -> str | None:
@@ -227,14 +228,17 @@ def without_unknown(problem: Problem, schema: Schema) -> str | None:
     source = next((s for s in frame.sources if s.node is node), None) if frame else None
     if frame is None or source is None or len(frame.sources) < 2:
         return None
-    return dropped_if_idle(frame, source).removeprefix("; ") or None
+    return dropped_if_idle(frame, source, schema).removeprefix("; ") or None
 
 
-def dropped_if_idle(frame: Frame, source: Source) -> str:
+def dropped_if_idle(frame: Frame, source: Source, schema: Schema) -> str:
     """Leaves a joined relation out that was only there for a column it does not have.
 
-    Not where rows are counted by COUNT(*): the join may be there to multiply them.
+    Not where rows are counted by COUNT(*): the join may be there to multiply them. Not in warehouse
+    programs: a join to a query of their own is mostly a filter.
     """
+    if schema.dialect not in COMPILED:
+        return ""
     joins = frame.select.args.get("joins") or []
     own = [j for j in joins if j.this is source.node]
     counted = source.columns is not None and frame.select.find(exp.Star)
