@@ -44,7 +44,8 @@ def read(source: str | Path, dialect: str = "", part: str = "") -> Reading:
 
     `source` is a path or the text itself (DDL or YAML of several lines, or beginning with CREATE):
     a Spider 2.0 metadata folder, `tables.json` of Spider or BIRD, DDL in any dialect, a dbt
-    manifest, dbt's schema.yml, a YAML file of our own, or a folder of these, which are merged.
+    manifest, dbt's schema.yml, a YAML file of our own, a folder of BIRD's description CSVs, or a
+    folder of DDL and YAML files, which are merged.
     `dialect` is one of sqlglot's names; it is guessed where a source does not say it. `part`
     chooses a database of a tables file, as does `PATH#part`. Raises `BadInput`, one line.
     """
@@ -68,6 +69,10 @@ def _is_text(source: str) -> bool:
 
 def _read_folder(folder: Path, dialect: str, part: str) -> Reading:
     from lynx_dspy.grounding.sources.spider2 import is_metadata, read_metadata
+    from lynx_dspy.grounding.sources.tables_json import (
+        is_description_folder,
+        read_description_folder,
+    )
 
     for name in (f for f in _TABLES_FILES if part and (folder / f).is_file()):
         return _read_file(folder / name, dialect, part)
@@ -76,6 +81,8 @@ def _read_folder(folder: Path, dialect: str, part: str) -> Reading:
     described = [p for p in sorted(folder.iterdir()) if p.suffix.lower() in _ENDINGS[:4]]
     if described:
         return _merged([_read_file(path, dialect, part) for path in described], folder.name)
+    if is_description_folder(folder):
+        return read_description_folder(folder)
     if is_metadata(folder):
         return read_metadata(folder, dialect)
     raise BadInput(f"{folder} holds no description of a database. {_KNOWN}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from lynx_dspy.values import Column, ForeignKey, Schema, Table
 
 _FIELDS = ("db_id", "table_names_original", "column_names_original", "column_types")
 _DESCRIPTIONS = "database_description"
+_COLUMN = "original_column_name"
+_HEAD = 100
 
 Texts = dict[str, dict[str, str]]
 """`{table: {column: text}}`; the key "" of a table describes the table itself."""
@@ -71,21 +73,46 @@ def description_folders(root: Path, db: str) -> list[Path]:
     return [place / _DESCRIPTIONS for place in places if (place / _DESCRIPTIONS).is_dir()]
 
 
+def is_description_folder(folder: Path) -> bool:
+    """True if a CSV file in `folder` describes columns as BIRD does."""
+    heads = (read_text(path)[:_HEAD] for path in sorted(folder.glob("*.csv")))
+    return any(head.removeprefix("\ufeff").startswith(_COLUMN) for head in heads)
+
+
+def read_description_folder(folder: Path) -> Reading:
+    """The schema that a folder of description CSVs tells: no keys, rough types."""
+    tables = []
+    for path in sorted(folder.glob("*.csv")):
+        types = {cells[_COLUMN]: cells.get("data_format", "") for cells in _rows(path)}
+        texts = _described_columns(path)
+        columns = (Column(n, kind.upper(), texts.get(n, "")) for n, kind in types.items() if n)
+        tables.append(Table(path.stem.strip(), tuple(columns)))
+    held = tuple(table for table in tables if table.columns)
+    return Reading(Schema("sqlite", held, (), folder.absolute().parent.name))
+
+
 def read_descriptions(folder: Path) -> Texts:
     """`{table: {column: text}}` of a folder of description CSVs, one a table."""
     return {path.stem.strip(): _described_columns(path) for path in sorted(folder.glob("*.csv"))}
 
 
-def _described_columns(path: Path) -> dict[str, str]:
-    """Readable name, column's and values' description, joined; cells may hold line breaks."""
-    described = {}
+def _rows(path: Path) -> Iterator[dict[str, str]]:
+    """The rows that name a column; names are stripped, cells may hold line breaks."""
     for row in csv.DictReader(io.StringIO(read_text(path), newline="")):
         cells = {(k or "").strip(): line(v) for k, v in row.items()}
-        column = cells.get("original_column_name", "")
+        if cells.get(_COLUMN):
+            yield cells
+
+
+def _described_columns(path: Path) -> dict[str, str]:
+    """Readable name, column's and values' description, joined."""
+    described = {}
+    for cells in _rows(path):
+        column = cells[_COLUMN]
         keys = ("column_name", "column_description", "value_description")
         parts = [cells.get(k, "") for k in keys]
         said = [part for part in parts if part and part != column]
-        if column and said:
+        if said:
             described[column] = "; ".join(dict.fromkeys(said))
     return described
 
@@ -97,9 +124,33 @@ def _entries(path: Path) -> list[dict[str, Any]]:
         lacking = [f for f in _FIELDS if not isinstance(entry, dict) or f not in entry]
         if lacking:
             raise BadInput(f"{path}: database {number} has no {', '.join(lacking)}.")
+        if wrong := _malformed(entry):
+            raise BadInput(f"{path}: database {number}, {wrong}.")
     if not entries:
         raise BadInput(f"{path} holds no database.")
     return entries
+
+
+def _malformed(entry: Mapping[str, Any]) -> str:
+    """What of an entry has not the form that Spider's documentation gives it."""
+    tables, columns = entry["table_names_original"], entry["column_names_original"]
+    if not isinstance(tables, list) or not all(isinstance(name, str) for name in tables):
+        return "table_names_original is no list of names"
+    named = entry.get("column_names", columns)
+    for key, pairs in (("column_names_original", columns), ("column_names", named)):
+        if not isinstance(pairs, list) or not all(map(_is_column, pairs)):
+            return f"{key} is no list of [table's position, name]"
+    types = entry["column_types"]
+    return "" if isinstance(types, list) else "column_types is no list"
+
+
+def _is_column(pair: Any) -> bool:
+    return (
+        isinstance(pair, list)
+        and len(pair) == 2
+        and isinstance(pair[0], int)
+        and isinstance(pair[1], str)
+    )
 
 
 def _spelled(name: str, known: Sequence[str]) -> str:
@@ -119,7 +170,7 @@ def _tables(entry: Mapping[str, Any], texts: Texts, notes: list[str]) -> tuple[T
             continue
         kind = types[position] if position < len(types) else ""
         said = {c.casefold(): text for c, text in texts.get(names[table], {}).items()}
-        columns[table].append(Column(name, kind.upper(), said.get(name.casefold(), "")))
+        columns[table].append(Column(name, str(kind).upper(), said.get(name.casefold(), "")))
     keys = _primary_keys(entry, notes)
     return tuple(
         Table(name, tuple(columns[i]), texts.get(name, {}).get("", ""), primary_key=keys.get(i, ()))
@@ -145,7 +196,8 @@ def _keys(entry: Mapping[str, Any], notes: list[str]) -> list[ForeignKey]:
     names = entry["table_names_original"]
     found = []
     for pair in entry.get("foreign_keys") or []:
-        left, right = (_column(entry, position) for position in pair)
+        ends = pair if isinstance(pair, list) and len(pair) == 2 else (None, None)
+        left, right = (_column(entry, position) for position in ends)
         if left is None or right is None:
             notes.append(f"{entry['db_id']}: foreign key {pair!r} is between no columns")
             continue

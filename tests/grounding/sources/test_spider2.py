@@ -25,8 +25,8 @@ def test_columns_get_the_order_of_the_ddl_and_values_their_literals(tmp_path: Pa
     folder = tmp_path / "snowflake" / "DB" / "S"
     rows = [{"a": 1, "b": "x" * 3_000_000}, {"a": float("nan"), "b": "it's"}]
     write(folder, "T", table_fullname="DB.S.T", description=[None, "the a"], sample_rows=rows)
-    ddl = 'table_name,description,DDL\nT,,"create or replace TABLE T (\n\t""a"" NUMBER(38,0),\n b TEXT);"\n'
-    (folder / "DDL.csv").write_text(ddl)
+    ddl = 'create or replace TABLE T (\n\t""a"" NUMBER(38,0),\n b TEXT);'
+    (folder / "DDL.csv").write_text(f'table_name,description,DDL\nT,,"{ddl}"\n')
     schema = read_schema(tmp_path / "snowflake" / "DB")
     (table,) = schema.tables
     assert (schema.dialect, schema.name, table.namespace) == ("snowflake", "DB", "DB.S")
