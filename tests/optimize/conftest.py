@@ -8,6 +8,8 @@ from types import ModuleType
 
 import pytest
 
+collect_ignore = ["compiling.py"]  # a script that holds no tests and imports its neighbour
+
 
 @pytest.fixture(scope="session")
 def counting() -> ModuleType:
