@@ -30,6 +30,7 @@ def to_json(
         "row_count": outcome.row_count,
         "truncated": outcome.truncated,
         "verified": answer.verified,
+        "ended": answer.get("ended"),
         "attempts": [attempt_json(a) for a in answer.attempts],
         "knowledge": {
             "semantic": answer.knowledge.semantic,
@@ -57,6 +58,9 @@ def attempt_json(attempt: Attempt) -> dict[str, Any]:
         "delta": attempt.delta,
         "suggestion": attempt.suggestion,
         "source": attempt.source,
+        "signals": list(attempt.signals),
+        "doubt": attempt.doubt,
+        "reverted": list(attempt.reverted),
     }
 
 

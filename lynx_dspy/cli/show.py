@@ -17,7 +17,7 @@ from rich.text import Text
 from lynx_dspy.answers import cell
 from lynx_dspy.cli.plain import one_line, visible
 from lynx_dspy.progress import listen
-from lynx_dspy.values import Attempt, Outcome, Status, UsageReport
+from lynx_dspy.values import Attempt, Ended, Outcome, Status, UsageReport
 
 MAX_ROWS = 20
 MAX_CELL = 60
@@ -66,6 +66,8 @@ def show_answer(answer: dspy.Prediction, *, trace: bool = False) -> None:
     console.print(usage_table(answer.usage))
     rounds = max((a.round for a in answer.attempts), default=0)
     console.print(f"{rounds} repair rounds, {answer.seconds:.1f} s", markup=False)
+    if said := ended_line(answer):
+        console.print(said, markup=False)
 
 
 def program_view(code: str, console: Console) -> RenderableType:
@@ -111,6 +113,22 @@ def _verdict(answer: dspy.Prediction) -> str:
     return "Not verified: no verdict is asked of this model."
 
 
+_ENDINGS = {
+    Ended.ROUNDS: "The loop ended because no round was left.",
+    Ended.TOKENS: "The loop ended because its tokens for one question were spent.",
+    Ended.STAGNATION: "The loop ended because repairs no longer changed the failure.",
+    Ended.CYCLE: "The loop ended because a program came back that had been tried.",
+    Ended.UNAVAILABLE: "The loop broke off because the database or the model failed.",
+}
+
+
+def ended_line(answer: dspy.Prediction) -> str:
+    """Why the loop ended, where the verdict does not say it; empty for an answer that stands."""
+    fault = answer.get("fault")
+    reason = _ENDINGS.get(answer.get("ended"), "")
+    return f"{reason} {one_line(str(fault))}" if fault else reason
+
+
 def usage_table(usage: UsageReport) -> Table:
     """Calls and tokens a stage."""
     table = Table("stage", "calls", "prompt", "completion", title="tokens", title_justify="left")
@@ -139,6 +157,10 @@ def show_trace(console: Console, answer: dspy.Prediction) -> None:
     for attempt in answer.attempts:
         for line in attempt_lines(attempt):
             console.print(visible(line), markup=False, soft_wrap=True)
+    for judged in answer.get("judged") or ():
+        console.print(visible(f"checklist: {judged.text}"), markup=False, soft_wrap=True)
+    if ended := answer.get("ended"):
+        console.print(f"── ended: {ended}", markup=False)
 
 
 def attempt_lines(attempt: Attempt) -> list[str]:
@@ -147,6 +169,8 @@ def attempt_lines(attempt: Attempt) -> list[str]:
     lines = [f"── round {attempt.round} ({attempt.source}): {outcome.status}", attempt.code]
     lines += [f"error: {outcome.error}"] if outcome.error else []
     lines += [f"finding: {finding.message}" for finding in attempt.findings]
+    lines += [f"signal: {signal}" for signal in attempt.signals]
+    lines += [f"put back: {', '.join(attempt.reverted)}"] if attempt.reverted else []
     lines += [f"delta: {attempt.delta}"] if attempt.delta else []
     if attempt.suggestion and attempt.suggestion != attempt.delta:
         lines.append(f"suggestion: {attempt.suggestion}")

@@ -177,6 +177,8 @@ def _answer(
     try:
         with attempt.ledger.recording(), listen(stop_if_unwanted):
             answer = program(**inputs)
+        if isinstance(answer, dspy.Prediction) and answer.get("fault"):
+            raise answer.fault  # what was found before the service failed is not scored
     except of.ContextWindowExceededError as error:
         return _Failure(Status.ERROR, explain(error))
     except (ModelError, of.LMError, Stopped):

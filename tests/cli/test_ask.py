@@ -25,6 +25,7 @@ KEYS = {
     "row_count",
     "truncated",
     "verified",
+    "ended",
     "attempts",
     "knowledge",
     "dropped",
