@@ -63,7 +63,11 @@ _MOST_OF_A_KIND = 3
 _LONGEST_QUOTE = 90
 _SURE = 0.6
 
-_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
+_MONTHS = (
+    "(?-i:January|February|March|April|May|June|July|August|September|October|November|December)"
+)
+"""With a capital only: one may march in March."""
+
 _SUPERLATIVE = (
     r"most|least|fewest|highest|lowest|largest|smallest|biggest|best|worst|oldest|youngest|newest"
     r"|latest|earliest|longest|shortest|cheapest|fastest|slowest|greatest"
