@@ -20,20 +20,23 @@ PARAMS: dict[str, Any] = {"sets": 3, "sizes": "2,3", "rungs": "0.5,1"}
 
 
 class Pupil(counting.CountingEngine):
-    """Right for every third question; for all others too once it is shown `needs` demos."""
+    """Right for every third question; for another third once it is shown `needs` demos, and for
+    all once it is shown `needs_for_all`."""
 
-    def __init__(self, needs: int = 2, spoiled_by: str = "", **options: Any) -> None:
+    def __init__(
+        self, needs: int = 2, needs_for_all: int = 0, spoiled_by: str = "", **options: Any
+    ) -> None:
         super().__init__(**options)
-        self.needs, self.spoiled_by = needs, spoiled_by
+        self.needs = (0, needs, needs_for_all or needs)
+        self.spoiled_by = spoiled_by
         self.prompts: list[str] = []
 
     def complete(self, request: dspy.lm15.Request) -> dspy.lm15.Response:
         turns = [m.text or "" for m in request.messages]
         self.prompts.append("\n".join(turns))
         shown = sum("```sql" in turn for turn in turns)
-        knows = shown >= self.needs
         spoiled = bool(self.spoiled_by) and self.spoiled_by in self.prompts[-1]
-        self.say = lambda k: self._answer(k, (k % 3 == 0 or knows) and not spoiled)
+        self.say = lambda k: self._answer(k, shown >= self.needs[k % 3] and not spoiled)
         return super().complete(request)
 
     @staticmethod

@@ -93,7 +93,12 @@ def test_golds_cost_no_call(compiling: ModuleType, tmp_path: Path) -> None:
 def test_recipes_chain(compiling: ModuleType, tmp_path: Path) -> None:
     params = {**compiling.PARAMS, "embedder": "none", "ks": "2"}
     made = compiling.compiled(
-        tmp_path, "out", compiling.Pupil(needs=5), recipe="demos+nearest", params=params
+        tmp_path,
+        "out",
+        compiling.Pupil(needs=2, needs_for_all=4),
+        n=18,
+        recipe="demos+nearest",
+        params=params,
     )
     stage = made.program.generator.formulate
     assert made.kept and stage.demos and stage.nearest
@@ -114,8 +119,8 @@ def table(compiling: ModuleType, tmp_path: Path) -> Path:
     counting = compiling.counting
     folder = tmp_path / "data"
     folder.mkdir()
-    examples = counting.questions(folder, 16)
-    parts = {"train": examples[:8], "val": examples[8:12], "test": examples[12:]}
+    examples = counting.questions(folder, 9)  # the tenth has the gold of the first again
+    parts = {"train": examples[:4], "val": examples[4:7], "test": examples[7:]}
     for name, part in parts.items():
         rows = [
             {"id": one.id, "question": one.question, "database": "numbers.sqlite",
@@ -132,7 +137,7 @@ def asked_in(prompts: list[str]) -> set[str]:
 
 
 def test_no_search_sees_the_test_split(compiling: ModuleType, table: Path, tmp_path: Path) -> None:
-    tested = {f"Question: How many numbers of batch {k} count?" for k in range(12, 16)}
+    tested = {f"Question: How many numbers of batch {k} count?" for k in range(7, 9)}
     engine = compiling.Pupil(needs=2)
     lm = compiling.counting.model(engine)
     where: list[tuple[str, int]] = []
@@ -147,7 +152,7 @@ def test_no_search_sees_the_test_split(compiling: ModuleType, table: Path, tmp_p
     assert len(engine.prompts) - first_test == 2 * len(tested)
     assert set(made.scores) == {"val", "test"}
     rows = (tmp_path / "out/eval.jsonl").read_text().splitlines()
-    assert Counter(json.loads(row)["split"] for row in rows) == {"val": 4, "test": 4}
+    assert Counter(json.loads(row)["split"] for row in rows) == {"val": 3, "test": 2}
     assert not any("gold" in row for row in rows)
 
 
@@ -166,7 +171,7 @@ def test_questions_that_leak_are_left_out(table: Path) -> None:
         (table / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
     found = splits_of("jsonl", table)
     assert found.left_out == ("copy",)
-    assert len(found.train.examples) == 8
+    assert len(found.train.examples) == 4
     assert leaks(found.train.examples, found.val.examples) == []
 
 
@@ -178,7 +183,7 @@ def test_one_file_is_shared_out(table: Path) -> None:
     one_file = table / "mine.jsonl"
     one_file.write_text("".join(json.dumps(one) + "\n" for one in examples))
     found = splits_of("jsonl", one_file)
-    assert (len(found.train.examples), len(found.val.examples)) == (6, 2)
+    assert (len(found.train.examples), len(found.val.examples)) == (3, 1)
     assert found.val.split == "train-val"
 
 
@@ -191,7 +196,9 @@ def test_what_cannot_be_compiled_is_said(compiling: ModuleType, tmp_path: Path) 
     with pytest.raises(BadInput, match="it is a file"):
         compiling.compiled(tmp_path, "file", compiling.Pupil())
     with pytest.raises(BadInput, match="spider2 has no split to compile on"):
-        lynx.compile(lynx.Lynx(), "spider2", data=tmp_path, lm=compiling.counting.model(None))
+        lynx.compile(
+            lynx.Lynx(), "spider2", data=tmp_path, lm=compiling.counting.model(compiling.Pupil())
+        )
 
 
 class Compiles:
@@ -250,21 +257,23 @@ def test_kills_and_a_full_disk_change_nothing(tmp_path: Path) -> None:
             child = runs.start("stormy")
             until = time.monotonic() + 60
             while time.monotonic() < until:
-                if log.exists() and len(log.read_text().splitlines()) > before + 1 + kill:
+                if log.exists() and len(log.read_text().splitlines()) > before + kill % 3:
                     break
                 time.sleep(0.002)
             time.sleep(chance.uniform(0, 0.05))
             os.kill(child, signal.SIGKILL)
             assert runs.number() == signal.SIGKILL, "the compile had ended before it was killed"
-        runs.start("stormy", most_bytes=9_000)
-        assert runs.number() != 0, "the disk was full"
         runs.start("stormy")
+        assert runs.number() == 0
+        runs.start("full", most_bytes=4_000)
+        assert runs.number() != 0, "the disk was not full"
+        runs.start("full")
         assert runs.number() == 0
     finally:
         runs.close()
-    assert facts(tmp_path, "stormy") == facts(tmp_path, "calm")
+    assert facts(tmp_path, "full") == facts(tmp_path, "stormy") == facts(tmp_path, "calm")
     kept = journals(tmp_path, "stormy")
     assert kept == journals(tmp_path, "calm")
     assert all(len(ids) == len(set(ids)) for ids in kept.values()), "a question was asked twice"
     asked = Counter(log.read_text().split()) - Counter((tmp_path / "calm.log").read_text().split())
-    assert sum(asked.values()) <= 6, "more was repeated than was under way at the kills"
+    assert sum(asked.values()) <= 5, "more was repeated than was under way at the kills"
