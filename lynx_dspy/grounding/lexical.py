@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
+from lynx_dspy.engines.identity import by_identity
 from lynx_dspy.grounding.identifiers import fold, stem, words
-from lynx_dspy.grounding.recent import Recent
 from lynx_dspy.values import Link, Schema, Table
 
 STOP_WORDS = frozenset(
@@ -84,7 +86,7 @@ class Word:
         return self.folded not in STOP_WORDS and len(self.folded) > 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Element:
     """A table or column as stems; `own` leaves out what a column repeats of its table's name."""
 
@@ -95,10 +97,26 @@ class _Element:
     description: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+COMMON = 2_000
+"""A word of more elements than this is looked for only in tables that a rarer word speaks for."""
+
+_TABLES_AHEAD = 300
+"""So many tables are searched for common words: those for which rarer words speak most."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Vocabulary:
     elements: tuple[_Element, ...]
     by_stem: dict[str, list[_Element]]
+    by_note: dict[str, list[int]]
+    """Positions of elements by the words of their descriptions."""
+
+    grams: dict[str, list[str]]
+    """Stems by each run of four letters that they hold."""
+
+    span: dict[str, tuple[int, int]]
+    """Where a table's elements begin and end: itself, then its columns."""
+
     weight: dict[str, float]
     """How telling a stem is: 1 where one element has it, less the more do."""
 
@@ -108,15 +126,14 @@ class _Vocabulary:
 
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _FILLERS = frozenset({"id", "of", "the", "cod", "nam", "typ", "num"})
-_vocabularies: Recent[_Vocabulary] = Recent(size=16)
 
 
 def by_name(text: str, schema: Schema, evidence: str, trust: float) -> Iterator[Link]:
     """Links of `text` to tables and columns by their names, confidence at most `trust`."""
-    vocabulary = _vocabularies.get(schema, lambda: _vocabulary(schema))
+    vocabulary = _vocabulary(schema)
     matched = _matched(split(text), vocabulary)
     labels = vocabulary.labels
-    touched = dict.fromkeys(e for s in matched for e in vocabulary.by_stem[s])
+    touched = _touched(matched, vocabulary)
     tables = {
         e.table for e in touched if not e.column and _coverage(e.name, matched, vocabulary) > 0.5
     }
@@ -138,15 +155,48 @@ def by_name(text: str, schema: Schema, evidence: str, trust: float) -> Iterator[
 
 def by_description(text: str, schema: Schema) -> Iterator[Link]:
     """Links to tables and columns whose description shares telling words with `text`."""
-    vocabulary = _vocabularies.get(schema, lambda: _vocabulary(schema))
+    vocabulary = _vocabulary(schema)
     asked = {w.stem: w for w in split(text) if w.content and w.folded not in ASKING_WORDS}
-    for element in vocabulary.elements:
+    found = {i for s in asked for i in _few(vocabulary.by_note.get(s, ()))}
+    for element in (vocabulary.elements[i] for i in sorted(found)):
         shared = [s for s in asked if s in element.description]
-        if shared:
-            share = len(shared) / min(len(element.description), 6)
-            confidence = round(min(0.3 + 0.5 * share, 0.8) - (0.1 if len(shared) == 1 else 0), 2)
-            concept = " ".join(asked[s].text for s in shared)
-            yield Link(concept, element.table, element.column, "", "documentation", confidence)
+        share = len(shared) / min(len(element.description), 6)
+        confidence = round(min(0.3 + 0.5 * share, 0.8) - (0.1 if len(shared) == 1 else 0), 2)
+        concept = " ".join(asked[s].text for s in shared)
+        yield Link(concept, element.table, element.column, "", "documentation", confidence)
+
+
+def _few(positions: Sequence[int]) -> Sequence[int]:
+    return positions if len(positions) <= COMMON else ()
+
+
+def _touched(
+    matched: Mapping[str, tuple[float, Word]], vocabulary: _Vocabulary
+) -> dict[_Element, None]:
+    """The elements whose names have a matched stem; for common stems only in likely tables."""
+    rare = [s for s in matched if len(vocabulary.by_stem[s]) <= COMMON]
+    touched = dict.fromkeys(e for s in rare for e in vocabulary.by_stem[s])
+    common = matched.keys() - set(rare)
+    if not common:
+        return touched
+    touched |= dict.fromkeys(e for s in common for e in vocabulary.by_stem[s] if not e.column)
+    scores: dict[str, float] = defaultdict(float)
+    for element in touched:
+        scores[element.table] += _telling(element, matched, vocabulary)
+    for table in heapq.nlargest(_TABLES_AHEAD, scores, key=scores.__getitem__):
+        start, end = vocabulary.span[table]
+        inside = vocabulary.elements[start:end]
+        touched |= dict.fromkeys(e for e in inside if not common.isdisjoint(e.own))
+    return touched
+
+
+def _telling(
+    element: _Element, matched: Mapping[str, tuple[float, Word]], vocabulary: _Vocabulary
+) -> float:
+    """What an element says for its table; a table's own name says most."""
+    stems = element.own if element.column else element.name
+    said = sum(vocabulary.weight[s] * matched[s][0] for s in stems if s in matched)
+    return said if element.column else 4 * said
 
 
 def _coverage(
@@ -162,12 +212,21 @@ def _matched(text: Sequence[Word], vocabulary: _Vocabulary) -> dict[str, tuple[f
     """For each stem of the schema that the text mentions: how surely, and by which word."""
     asked = {s: w for w in text if w.content for s in _meanings(w)}
     found = {s: (1.0, w) for s, w in asked.items() if s in vocabulary.by_stem}
-    for have in vocabulary.by_stem:
-        if have not in found:
-            score, best = max(((_likeness(s, have), s) for s in asked), default=(0.0, ""))
-            if score:
-                found[have] = (score, asked[best])
+    near = {have for s in asked for have in _candidates(s, vocabulary)} - found.keys()
+    for have in sorted(near):
+        score, best = max(((_likeness(s, have), s) for s in asked), default=(0.0, ""))
+        if score:
+            found[have] = (score, asked[best])
     return found
+
+
+def _candidates(asked: str, vocabulary: _Vocabulary) -> Iterator[str]:
+    """The stems of the schema that could be like `asked`: each rule of `_likeness` has its way."""
+    yield from _SHORT_STEMS.get(asked, frozenset()) & vocabulary.by_stem.keys()
+    yield from vocabulary.grams.get(asked[:_GRAM], ())
+    for length in range(3, len(asked)):
+        if asked[:length] in vocabulary.by_stem:
+            yield asked[:length]
 
 
 def _meanings(word: Word) -> tuple[str, ...]:
@@ -204,17 +263,36 @@ def _pieces(token: str) -> tuple[str, ...]:
     return words(token) if compound else tuple(re.split(r"['’.-]", token))
 
 
+_GRAM = 4
+
+
+@by_identity(16)
 def _vocabulary(schema: Schema) -> _Vocabulary:
-    elements = [e for table in schema.tables for e in _elements(table)]
+    """The words of a schema, indexed; made once for a schema."""
+    elements: list[_Element] = []
+    span: dict[str, tuple[int, int]] = {}
+    for table in schema.tables:
+        start = len(elements)
+        elements += _elements(table)
+        span[table.name] = (start, len(elements))
     seen = Counter(s for e in elements for s in set(e.own if e.column else e.name))
     weight = {s: 1 / (1 + math.log(n)) for s, n in seen.items()}
     by_stem: dict[str, list[_Element]] = defaultdict(list)
-    for element in elements:
+    by_note: dict[str, list[int]] = defaultdict(list)
+    for i, element in enumerate(elements):
         for part in dict.fromkeys(element.own if element.column else element.name):
             by_stem[part].append(element)
+        for part in element.description:
+            by_note[part].append(i)
+    grams: dict[str, list[str]] = defaultdict(list)
+    for have in by_stem:
+        for gram in {have[i : i + _GRAM] for i in range(len(have) - _GRAM + 1)}:
+            grams[gram].append(have)
     named = [e for e in elements if e.column and e.column.casefold().endswith(("name", "title"))]
     labels = {e.table: e.column for e in reversed(named)}
-    return _Vocabulary(tuple(elements), dict(by_stem), weight, labels)
+    return _Vocabulary(
+        tuple(elements), dict(by_stem), dict(by_note), dict(grams), span, weight, labels
+    )
 
 
 def _elements(table: Table) -> Iterator[_Element]:
@@ -226,9 +304,11 @@ def _elements(table: Table) -> Iterator[_Element]:
         yield _Element(table.name, column.name, parts, own, _text_stems(column.description))
 
 
+@lru_cache(maxsize=65_536)
 def _stems(name: str) -> tuple[str, ...]:
     return tuple(stem(word) for word in words(name))
 
 
+@lru_cache(maxsize=4_096)
 def _text_stems(text: str) -> frozenset[str]:
     return frozenset(w.stem for w in split(text) if w.content)
