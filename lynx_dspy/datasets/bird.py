@@ -6,14 +6,13 @@ Any layout of the unpacked download is read. Two revisions of the 500 Mini-Dev q
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 
 import dspy
 
 from lynx_dspy.datasets import files
 from lynx_dspy.datasets.examples import example
+from lynx_dspy.grounding.sources.tables_json import read_descriptions
 
 PAGE = "the BIRD page (bird-bench.github.io; for mini_dev its Mini-Dev page)"
 
@@ -69,26 +68,6 @@ def describe(data_dir: Path, db: str) -> dict[str, dict[str, str]]:
     described = files.readable_names(tables[0], db) if tables else {}
     for folder in data_dir.rglob("database_description"):
         if folder.parent.name == db:
-            for path in sorted(folder.glob("*.csv")):
-                described.setdefault(path.stem.strip(), {}).update(_described_columns(path))
-    return described
-
-
-def _described_columns(path: Path) -> dict[str, str]:
-    """`{column: text}` of one description file; names are stripped, cells may hold line breaks."""
-    raw = path.read_bytes()
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = raw.decode("cp1252", errors="replace")
-    described = {}
-    for row in csv.DictReader(io.StringIO(text, newline="")):
-        cells = {(k or "").strip(): v.strip() for k, v in row.items() if isinstance(v, str)}
-        column = cells.get("original_column_name", "")
-        parts = [
-            cells.get(k, "") for k in ("column_name", "column_description", "value_description")
-        ]
-        said = [" ".join(part.split()) for part in parts if part and part != column]
-        if column and said:
-            described[column] = "; ".join(dict.fromkeys(said))
+            for table, columns in read_descriptions(folder).items():
+                described.setdefault(table, {}).update(columns)
     return described

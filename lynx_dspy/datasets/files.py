@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lynx_dspy.errors import BadInput
+from lynx_dspy.grounding.sources import tables_json
 
 Record = dict[str, Any]
 
@@ -95,18 +96,4 @@ def readable_names(tables_file: Path, db: str) -> dict[str, dict[str, str]]:
     `{table: {column: words}}`, with the table's own words under "", where they say more.
     """
     entry = next((e for e in read_json(tables_file) if e.get("db_id") == db), None)
-    if entry is None:
-        return {}
-    tables: list[str] = entry["table_names_original"]
-    described: dict[str, dict[str, str]] = {name: {} for name in tables}
-    for name, words in zip(tables, entry["table_names"], strict=True):
-        described[name].update({"": words} if _says_more(words, name) else {})
-    columns = zip(entry["column_names_original"], entry["column_names"], strict=True)
-    for (table, name), (_, words) in columns:
-        if table >= 0 and _says_more(words, name):
-            described[tables[table]][name] = words
-    return {name: texts for name, texts in described.items() if texts}
-
-
-def _says_more(words: str, name: str) -> bool:
-    return "".join(words.split()).casefold() != name.replace("_", "").casefold()
+    return tables_json.readable_names(entry) if entry else {}

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from lynx_dspy.errors import DatabaseError
+from lynx_dspy.grounding.sources.naming import distinct_names
 from lynx_dspy.values import Column, ForeignKey, Row, Schema, Table
 
 Query = Callable[[str], list[Row]]
@@ -42,7 +43,7 @@ def introspect(query: Query, name: str) -> Schema:
     keys = {(c[0], c[1]): tuple(c[3]) for c in constraints if c[2] == "PRIMARY KEY"}
     objects = query(_OBJECTS)
     counts = _row_counts(query, [(space, table) for space, table, _, view in objects if not view])
-    tables = tuple(
+    stored = tuple(
         Table(
             name=table,
             columns=tuple(columns[space, table]),
@@ -51,19 +52,25 @@ def introspect(query: Query, name: str) -> Schema:
             primary_key=keys.get((space, table), ()),
             row_count=counts.get((space, table)),
             is_view=bool(view),
+            path=(table,) if space == _MAIN else (space, table),
         )
         for space, table, comment, view in objects
         if columns[space, table]
     )
-    if not tables:
+    if not stored:
         raise DatabaseError(f"{name} holds no tables that can be read. Name another database.")
-    return Schema("duckdb", tables, tuple(_foreign_keys(constraints)), name)
+    tables = distinct_names(stored)
+    named = {(t.namespace or _MAIN, t.parts[-1]): t.name for t in tables}
+    return Schema("duckdb", tables, tuple(_foreign_keys(constraints, named)), name)
 
 
-def _foreign_keys(constraints: list[Row]) -> Iterator[ForeignKey]:
-    for _, table, kind, columns, ref_table, ref_columns in constraints:
-        if kind == "FOREIGN KEY":
-            yield ForeignKey(table, tuple(columns), ref_table, tuple(ref_columns))
+def _foreign_keys(constraints: list[Row], named: dict[_Name, str]) -> Iterator[ForeignKey]:
+    """Both ends of a key are in one schema: DuckDB has no others."""
+    for space, table, kind, columns, ref_table, ref_columns in constraints:
+        if kind == "FOREIGN KEY" and {(space, table), (space, ref_table)} <= named.keys():
+            yield ForeignKey(
+                named[space, table], tuple(columns), named[space, ref_table], tuple(ref_columns)
+            )
 
 
 def _row_counts(query: Query, names: list[_Name]) -> dict[_Name, int]:

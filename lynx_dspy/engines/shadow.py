@@ -86,7 +86,7 @@ def _duckdb(schema: Schema) -> Verdict | None:
         for space in {table.namespace for table in schema.tables if table.namespace}:
             engine.execute(f"CREATE SCHEMA IF NOT EXISTS {_quoted(space)}")
         for table in schema.tables:
-            name = ".".join(_quoted(part) for part in (table.namespace, table.name) if part)
+            name = ".".join(_quoted(part) for part in (table.namespace, table.parts[-1]) if part)
             columns = ", ".join(f"{_quoted(c.name)} {_duckdb_type(c.type)}" for c in table.columns)
             engine.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns})")
     except duckdb.Error:

@@ -49,6 +49,7 @@ _RESERVED_IN = {
 """Words that a dialect reserves beyond the common ones and those that sqlglot knows of."""
 
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_PLAIN = re.compile(r"[\w .,:;/()+-]*")
 _CONTROL = re.compile(r"[\s\x00-\x1f\x7f]+")
 
 
@@ -59,6 +60,9 @@ def quote(name: str, dialect: str) -> str:
     >>> quote('a"b', "sqlite")
     '"a""b"'
     """
+    if _BARE.fullmatch(name):
+        rules = Dialect.get_or_raise(dialect)
+        return f"{rules.IDENTIFIER_START}{name}{rules.IDENTIFIER_END}"
     return exp.to_identifier(name, quoted=True).sql(dialect=dialect)
 
 
@@ -95,9 +99,9 @@ def _needs_quotes(name: str, dialect: str) -> bool:
     return name.casefold() in reserved or rules.case_sensitive(name)
 
 
-def qualified(namespace: str, table: str, dialect: str) -> str:
+def qualified(table: Table, dialect: str) -> str:
     """A table's name for a query of this package, every part quoted."""
-    return ".".join(quote(part, dialect) for part in (namespace, table) if part)
+    return ".".join(quote(part, dialect) for part in table.parts)
 
 
 def literal(value: Any, dialect: str, width: int = 40) -> str | None:
@@ -123,6 +127,9 @@ def literal(value: Any, dialect: str, width: int = 40) -> str | None:
 
 @lru_cache(maxsize=65_536)
 def _text(line: str, dialect: str) -> str:
+    """Every dialect writes plain text alike; what could be a sign is left to sqlglot."""
+    if _PLAIN.fullmatch(line):
+        return f"'{line}'"
     return exp.Literal.string(line).sql(dialect=dialect)
 
 

@@ -242,7 +242,7 @@ def _stored(probe: Sequence[Any], target: _Target, database: Database | None) ->
     if database is None or not (target.declared or (rows is not None and rows <= _PROBE_ROWS)):
         return None
     key = quote(target.column.name, database.dialect)
-    source = qualified(target.table.namespace, target.table.name, database.dialect)
+    source = qualified(target.table, database.dialect)
     marks = ", ".join("?" * len(probe))
     sql = f"SELECT COUNT(DISTINCT {key}) FROM {source} WHERE {key} IN ({marks})"
     try:

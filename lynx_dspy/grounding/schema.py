@@ -15,6 +15,7 @@ from typing import Any
 
 from lynx_dspy.engines.base import Database
 from lynx_dspy.errors import DatabaseError
+from lynx_dspy.grounding.folding import folded
 from lynx_dspy.grounding.identifiers import literal, qualified, quote
 from lynx_dspy.grounding.keys import infer_keys
 from lynx_dspy.grounding.recent import Recent
@@ -31,6 +32,9 @@ _FEWEST_ROWS = 20
 
 CODE_ROWS = 10_000
 """Rows looked at, at most, to list the values of a column of codes."""
+
+MANY_TABLES = 1_000
+"""A database of more tables is read more sparingly: one table of each group, one query a table."""
 
 CODES = 12
 """A column with at most so many distinct values is shown with all of them."""
@@ -67,26 +71,35 @@ def abstract(database: Database) -> Schema:
 
 
 def _abstract(database: Database) -> Schema:
+    """Of a large warehouse, only one table of each group is read; codes are listed while few."""
     schema = database.introspect()
     samples: dict[str, dict[str, Sample]] = {}
+    many = len(schema.tables) > MANY_TABLES
+    read_of = {t.name for t in folded(schema).schema.tables} if many else None
     limit = max(_FEWEST_ROWS, min(SAMPLE_ROWS, _ROWS_IN_ALL // max(1, len(schema.tables))))
     tables = []
     largest = max((t.row_count or 0 for t in schema.tables), default=0)
     for table in schema.tables:
         dear = table.is_view and largest > VIEW_ROWS
-        read = {} if dear else _sample(database, table, limit)
-        samples[table.name] = read
-        dialect = schema.dialect
-        columns = tuple(_with_sample(c, table, read.get(c.name), dialect) for c in table.columns)
-        tables.append(replace(table, columns=columns))
+        alike = read_of is not None and table.name not in read_of
+        samples[table.name] = {} if dear or alike else _sample(database, table, limit, many)
+        tables.append(_with_samples(table, samples[table.name], schema.dialect))
     sampled = replace(schema, tables=tuple(tables))
     values = {
         (table, column): sample.values
         for table, read in samples.items()
         for column, sample in read.items()
     }
-    inferred = infer_keys(sampled, values, database)
+    told = folded(sampled).schema if many else sampled
+    inferred = infer_keys(told, values, None if many else database)
     return replace(sampled, foreign_keys=(*schema.foreign_keys, *inferred))
+
+
+def _with_samples(table: Table, read: Mapping[str, Sample], dialect: str) -> Table:
+    if not read:
+        return table
+    columns = tuple(_with_sample(c, table, read.get(c.name), dialect) for c in table.columns)
+    return replace(table, columns=columns)
 
 
 def with_descriptions(schema: Schema, descriptions: Mapping[str, Mapping[str, str]]) -> Schema:
@@ -119,13 +132,16 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _sample(database: Database, table: Table, limit: int) -> dict[str, Sample]:
-    """The values read of each column that can be shown; binary columns are never asked for."""
+def _sample(database: Database, table: Table, limit: int, many: bool) -> dict[str, Sample]:
+    """The values read of each column that can be shown; binary columns are never asked for.
+
+    One of many tables is read once: its codes are those of the first rows.
+    """
     columns = [c for c in table.columns if not _is(c, _BINARY)]
     if not columns:
         return {}
     asked = ", ".join(_short(c, database.dialect) for c in columns)
-    source = qualified(table.namespace, table.name, database.dialect)
+    source = qualified(table, database.dialect)
     try:
         rows = database.query(f"SELECT {asked} FROM {source} LIMIT {limit}")
     except DatabaseError:
@@ -135,7 +151,7 @@ def _sample(database: Database, table: Table, limit: int) -> dict[str, Sample]:
         column.name: Sample(_by_frequency(row[i] for row in rows), len(rows), complete)
         for i, column in enumerate(columns)
     }
-    if complete:
+    if complete or many:
         return samples
     codes = [c for c in columns if 0 < len(samples[c.name].values) <= CODES]
     return samples | {c.name: _codes(database, table, c, samples[c.name]) for c in codes}
@@ -144,7 +160,7 @@ def _sample(database: Database, table: Table, limit: int) -> dict[str, Sample]:
 def _codes(database: Database, table: Table, column: Column, seen: Sample) -> Sample:
     """`seen` again, with the values that occur in the first `CODE_ROWS` rows."""
     name = _short(column, database.dialect)
-    source = qualified(table.namespace, table.name, database.dialect)
+    source = qualified(table, database.dialect)
     rows = database.query(
         f"SELECT DISTINCT v FROM (SELECT {name} AS v FROM {source} LIMIT {CODE_ROWS}) AS s "
         f"LIMIT {CODES + 2}"

@@ -2,13 +2,16 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import dspy
 import pytest
 
 from lynx_dspy import datasets
 from lynx_dspy.datasets.golds import matches_gold_csv
-from lynx_dspy.engines import connect
+from lynx_dspy.engines import Database, connect
 from lynx_dspy.errors import BadInput
+from lynx_dspy.grounding.identifiers import full_name
 from lynx_dspy.metrics.frames import read_csv
+from lynx_dspy.optimize.evaluate import evaluate
 from lynx_dspy.values import Status
 
 DATA = Path(__file__).parents[2] / "../shared/data/spider2-lite"
@@ -111,3 +114,29 @@ def test_every_gold_result_matches_itself() -> None:
             assert matches_gold_csv(one, frame, "spider2-fixed"), path
         judged += bool(one.gold_csv)
     assert judged == 146
+
+
+class Writes(dspy.Module):
+    """A program that answers each question in the dialect of its database, and notes the schema."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: dict[str, str] = {}
+
+    def forward(self, question: str, database: Database, **_: object) -> dspy.Prediction:
+        table = database.introspect().tables[0]
+        self.seen[database.name] = database.dialect
+        return dspy.Prediction(code=f"SELECT * FROM {full_name(table, database.dialect)}")
+
+
+@needs_data
+def test_programs_of_all_dialects_are_written_and_stay_unscored(tmp_path: Path) -> None:
+    program, out = Writes(), tmp_path / "run"
+    ids = ["bq011", "sf_bq117", "local344"]
+    lm = dspy.LM("none/none")
+    report = evaluate(program, "spider2", data=DATA, ids=ids, lm=lm, out=out)
+    assert program.seen == {"ga4": "bigquery", "NOAA_DATA": "snowflake", "f1": "sqlite"}
+    assert (report.n, report.scored, report.statuses) == (3, 0, {"unavailable": 3})
+    lines = [json.loads(line) for line in (out / "predictions.jsonl").read_text().splitlines()]
+    assert all(line["code"].startswith("SELECT * FROM ") for line in lines)
+    assert all("metadata only" in line["error"] for line in lines)

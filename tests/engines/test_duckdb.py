@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from lynx_dspy.engines import Database, connect
 from lynx_dspy.engines.duckdb_worker import Setup, execute, open_locked
 from lynx_dspy.errors import DatabaseError
+from lynx_dspy.grounding.schema import abstract
 from lynx_dspy.values import FailureClass, Limits, Status
 
 FAST = Limits(timeout_seconds=0.5)
@@ -283,3 +284,22 @@ def test_vanished_file_and_our_own_queries(tmp_path: Path) -> None:
         path.unlink()
         assert db.execute("SELECT 1").status is Status.UNAVAILABLE
         assert db.fingerprint() != before
+
+
+def test_tables_of_one_name_in_two_schemas_stay_apart(tmp_path: Path) -> None:
+    path = tmp_path / "two.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "CREATE SCHEMA \"a.b\"; CREATE TABLE t (x INT); INSERT INTO t VALUES (1);"
+            'CREATE TABLE "a.b".t (y VARCHAR PRIMARY KEY); INSERT INTO "a.b".t VALUES (\'z\');'
+            'CREATE TABLE "a.b".u (y VARCHAR REFERENCES "a.b".t (y));'
+        )
+    with connect(path) as db:
+        schema = abstract(db)
+    columns = {t.name: (t.parts, t.columns[0].name, t.columns[0].samples) for t in schema.tables}
+    assert columns == {
+        "t": (("t",), "x", ("1",)),
+        "a.b.t": (("a.b", "t"), "y", ("'z'",)),
+        "u": (("a.b", "u"), "y", ()),
+    }
+    assert [(k.table, k.ref_table) for k in schema.foreign_keys] == [("u", "a.b.t")]
