@@ -11,6 +11,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -155,33 +156,32 @@ def _bare(name: str) -> str:
 
 
 def _columns(record: Mapping[str, Any], dialect: str) -> tuple[Column, ...]:
-    flat = [str(name).strip() for name in record["column_names"]]
-    nested = record.get("nested_column_names")
-    names = [str(name).strip() for name in nested] if isinstance(nested, list) else flat
-    types = _list(record, "nested_column_types" if names is not flat else "column_types")
-    texts = _list(record, "description")
+    """The columns in the file's order, nested fields behind their parents."""
+    nested = "nested_" if isinstance(record.get("nested_column_names"), list) else ""
+    names = [str(name).strip() for name in _list(record, f"{nested}column_names")]
+    types = map(line, _list(record, f"{nested}column_types"))
+    texts = map(line, _list(record, "description"))
     rows = [row for row in _list(record, "sample_rows") if isinstance(row, dict)]
-    held = leaves(rows, {name.split(".")[0] for name in names if "." in name})
+    inner = leaves(rows, {name.split(".")[0] for name in names if "." in name})
     return tuple(
         Column(
             name=name,
-            type=short_type(line(types[i]) if i < len(types) else ""),
-            description=line(texts[i]) if i < len(texts) else "",
+            type=short_type(kind),
+            description=text,
             samples=samples(
-                held[name] if name in held else (row.get(name) for row in rows),
+                inner[name] if name in inner else _cells(rows, name, kind),
                 dialect,
                 _KEYS if name.endswith(".key") else SAMPLES,
-            )
-            if name in held or not types[i : i + 1] or not _is_nested(line(types[i]))
-            else (),
+            ),
         )
-        for i, name in dict.fromkeys(enumerate(names))
+        for name, kind, text in zip_longest(names, islice(types, len(names)), texts, fillvalue="")
         if name
     )
 
 
-def _is_nested(kind: str) -> bool:
-    return "STRUCT<" in kind
+def _cells(rows: list[dict[str, Any]], name: str, kind: str) -> Iterator[Any]:
+    """A column's cells; a printed record says less than its fields do."""
+    return (row.get(name) for row in rows if "STRUCT<" not in kind)
 
 
 def _list(record: Mapping[str, Any], key: str) -> list[Any]:
