@@ -40,6 +40,9 @@ SCHEMA_INPUT: dict[str, str] = {
 }
 """Inputs that hold a schema: a demo shows those tables and columns that its program uses."""
 
+_SAMPLES = 2
+"""Values shown of a column: enough to see its form."""
+
 _SCHEMA_TOKENS = 2_000
 """Never reached by the few columns that one program uses."""
 
@@ -114,7 +117,7 @@ def cut(schema: Schema, code: str, style: str) -> str:
         replace(
             table,
             columns=tuple(
-                column
+                replace(column, samples=column.samples[:_SAMPLES])
                 for column in table.columns
                 if f"{table.name}.{column.name}".casefold() in names.columns
             ),
