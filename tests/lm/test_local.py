@@ -20,7 +20,7 @@ import pytest
 from dspy import lm15
 
 from lynx_dspy.errors import ModelError
-from lynx_dspy.lm import lm, models
+from lynx_dspy.lm import catalogue, lm, models
 from lynx_dspy.lm.adapter import KINDS
 from lynx_dspy.lm.ledger import Ledger
 from lynx_dspy.lm.local import (
@@ -135,8 +135,8 @@ def test_an_engine_is_saved_and_loaded(tmp_path: Path) -> None:
     engine = LocalEngine(file, context=512)
     again = LocalEngine.load_state(json.loads(json.dumps(engine.dump_state())))
     assert again.model == engine.model and again.key == engine.key
-    known = LocalEngine(file, name=models.DEFAULT, context=512)
-    assert known.dump_state() == {"name": models.DEFAULT, "context": 512}
+    known = LocalEngine(file, name=catalogue.DEFAULT, context=512)
+    assert known.dump_state() == {"name": catalogue.DEFAULT, "context": 512}
 
 
 class Ask(dspy.Signature):
