@@ -33,7 +33,7 @@ def field_problems(column: exp.Column, frame: Frame, schema: Schema) -> Iterator
         if source is not None:
             yield _lacking(path, source, column, frame)
             return
-        if any(s.columns is None and not _holds(s, column) for s in level.sources):
+        if level.unsure(column):
             return
     if not _is_full_name(column, frame):
         yield _unknown(path, column, frame)
@@ -44,11 +44,6 @@ def _whole_path(column: exp.Column) -> tuple[str, ...]:
     while isinstance(node.parent, exp.Dot) and node.parent.this is node and path_of(node.parent):
         node = node.parent
     return path_of(node)
-
-
-def _holds(source: Source, column: exp.Column) -> bool:
-    """True for the argument of UNNEST, which does not see what comes out of it."""
-    return isinstance(source.node, exp.Unnest) and column.find_ancestor(exp.Unnest) is source.node
 
 
 def _is_full_name(column: exp.Column, frame: Frame) -> bool:

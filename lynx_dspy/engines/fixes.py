@@ -28,6 +28,7 @@ from lynx_dspy.engines.names import Frame, Source, best, home, normal
 from lynx_dspy.engines.problems import Kind, Problem
 from lynx_dspy.engines.quoting import alias_identifier, requoted
 from lynx_dspy.engines.scopes import alias_repeated
+from lynx_dspy.engines.shadow import COMPILED
 from lynx_dspy.values import Schema, Table
 
 
@@ -268,12 +269,18 @@ def first_side(problem: Problem, schema: Schema) -> str | None:
     return _requalified(column, frame.holders(column.name)[0])
 
 
+_BACKTICKS = frozenset({"bigquery", "mysql", "spark", "databricks", "hive"})
+"""Dialects in which double quotes make a text, so that a quoted name never is one."""
+
+
 def as_text(problem: Problem, schema: Schema) -> str | None:
     """A text in double quotes."""
     column = problem.node
     if not isinstance(column, exp.Column) or column.table or not column.this.args.get("quoted"):
         return None
-    if not is_value(column):
+    if not is_value(column) or schema.dialect in _BACKTICKS:
+        return None
+    if schema.dialect not in COMPILED and problem.finding.candidates:
         return None
     text = exp.Literal.string(column.name)
     column.replace(text)

@@ -125,7 +125,7 @@ def _column(column: exp.Column, frame: Frame, schema: Schema) -> Iterator[Proble
             if level is frame and not meant:
                 yield _ambiguous(column, frame, holders)
             return
-        if holders or any(s.columns is None for s in level.sources):
+        if holders or level.unsure(column):
             return
     if _is_output(column, frame):
         yield from scope_problems(column, frame, schema)

@@ -133,6 +133,14 @@ class Frame:
         """The relations of this frame that surely have the column."""
         return tuple(s for s in self.sources if s.columns is not None and s.has(column))
 
+    def unsure(self, column: exp.Column) -> bool:
+        """True if a relation whose columns are not known may have the column.
+
+        The argument of UNNEST does not see what comes out of it.
+        """
+        own = column.find_ancestor(exp.Unnest)
+        return any(s.columns is None and (own is None or s.node is not own) for s in self.sources)
+
     @cached_property
     def outputs(self) -> dict[str, exp.Expr]:
         """Output aliases, folded, with what they stand for."""

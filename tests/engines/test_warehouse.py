@@ -91,6 +91,9 @@ def test_right_programs_are_clean(schema: Schema, code: str) -> None:
 
 
 WRONG = [
+    (_bigquery(), f"SELECT p.key FROM {E} AS e, UNNEST(e.prams) AS p", "schema", "params"),
+    (_bigquery(), f"SELECT p.key FROM {E}, UNNEST(prams) AS p", "schema", "params"),
+    (_bigquery(), f"SELECT p.key FROM {E} AS e, UNNEST(t9.params) AS p", "schema", "t9"),
     (_bigquery(), f"SELECT params.key FROM {E}", "schema", "is an ARRAY"),
     (_bigquery(), f"SELECT device.catgory FROM {E}", "schema", "nearest: category"),
     (_bigquery(), f"SELECT event_date.x FROM {E}", "schema", "has no field x"),
