@@ -36,6 +36,10 @@ _SKIPPED = 20
 """So many tables in a row that do not fit end the search for one that does."""
 
 
+_ENOUGH = 3
+"""Far tables are looked at until all that was seen would fill so many budgets."""
+
+
 class _Rank(IntEnum):
     """What leaves first when a schema is too large. Far: tables that the question does not need."""
 
@@ -205,7 +209,7 @@ class _Writer:
 
     def pieces(self, budget: int) -> Iterator[_Piece]:
         """The pieces of the nearest tables, as many as could be shown at all."""
-        spent = skipped = 0
+        spent = skipped = everything = 0
         order = sorted(
             range(len(self.schema.tables)),
             key=lambda i: (self.focus.distance[self.schema.tables[i].name], i),
@@ -214,6 +218,8 @@ class _Writer:
             table = self.schema.tables[i]
             far = self.focus.is_far(table)
             distance = self.focus.distance[table.name]
+            if far and everything > _ENOUGH * budget:
+                return
             cost = self._table_cost(table)
             if spent + cost > budget:
                 skipped += 1
@@ -222,8 +228,11 @@ class _Writer:
                 continue
             spent += cost
             skipped = 0
-            yield _Piece(_Rank.FAR_TABLES if far else _Rank.TABLES, distance, i, "table", -1, cost)
-            yield from self._inner(i, table, far, distance)
+            rank = _Rank.FAR_TABLES if far else _Rank.TABLES
+            inner = list(self._inner(i, table, far, distance))
+            everything += cost + sum(piece.cost for piece in inner)
+            yield _Piece(rank, distance, i, "table", -1, cost)
+            yield from inner
 
     def _inner(self, i: int, table: Table, far: bool, distance: float) -> Iterator[_Piece]:
         described = _Rank.FAR_DESCRIPTIONS if far else _Rank.DESCRIPTIONS
