@@ -7,7 +7,7 @@ in YAML `models`, `seeds`, `snapshots` and `sources` with columns and data tests
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lynx_dspy.errors import BadInput
@@ -89,11 +89,11 @@ class _Found:
 
     def test(self, node: _Record) -> None:
         """One data test of a manifest."""
-        about = node.get("test_metadata") or {}
-        arguments = about.get("kwargs") or {}
+        about = _record(node.get("test_metadata"))
+        arguments = _record(about.get("kwargs"))
         column = str(node.get("column_name") or arguments.get("column_name") or "")
-        targets = (node.get("depends_on") or {}).get("nodes") or []
-        own = node.get("attached_node") or (targets[-1] if targets else "")
+        targets = [str(t) for t in _list(_record(node.get("depends_on")).get("nodes"))]
+        own = str(node.get("attached_node") or (targets[-1] if targets else ""))
         kind = about.get("name")
         if kind == "relationships":
             others = [t for t in targets if t != own] or [own]
@@ -111,7 +111,7 @@ class _Found:
                 place = self.unique if kind == "unique" else self.strict
                 place.setdefault(key, set()).add(name)
             elif kind == "relationships" and isinstance(body, dict):
-                body = body.get("arguments") or body
+                body = _record(body.get("arguments")) or body
                 other = _referred(str(body.get("to") or ""))
                 self.links.append((key, name, other, str(body.get("field") or "")))
 
@@ -126,8 +126,6 @@ class _Found:
         return Reading(Schema(self.dialect, tables, keys, name), tuple(self.notes))
 
     def _with_keys(self, key: str, table: Table) -> Table:
-        from dataclasses import replace
-
         strict = {c.casefold() for c in self.strict.get(key, ())}
         sole = [
             c.name
@@ -153,9 +151,7 @@ class _Found:
 def _manifest_table(node: _Record) -> Table:
     name = str(node.get("identifier") or node.get("alias") or node.get("name"))
     path = tuple(str(p) for p in (node.get("database"), node.get("schema"), name) if p)
-    described = node.get("columns")
-    columns = described.values() if isinstance(described, dict) else _list(described)
-    return _made(node, path, [c for c in columns if isinstance(c, dict)])
+    return _made(node, path, _columns_of(node))
 
 
 def _yml_table(record: _Record, place: Iterable[Any]) -> Table:
@@ -167,7 +163,7 @@ def _yml_table(record: _Record, place: Iterable[Any]) -> Table:
 def _made(record: _Record, path: tuple[str, ...], columns: Iterable[_Record]) -> Table:
     return Table(
         name=path[-1],
-        columns=tuple(_column(c) for c in columns if c.get("name")),
+        columns=tuple(_column(c) for c in columns),
         description=line(record.get("description")),
         namespace=".".join(path[:-1]),
         primary_key=_constraint(record),
@@ -202,8 +198,7 @@ def _columns_of(record: _Record) -> list[_Record]:
 
 
 def _config(record: _Record) -> _Record:
-    config = record.get("config")
-    return config if isinstance(config, dict) else {}
+    return _record(record.get("config"))
 
 
 def _referred(text: str) -> str:
@@ -211,6 +206,10 @@ def _referred(text: str) -> str:
     call, _, inside = text.partition("(")
     names = [part.strip(" '\")") for part in inside.split(",")]
     return f"{call.strip()}:{'.'.join(names if call.strip() == 'source' else names[-1:])}"
+
+
+def _record(value: Any) -> _Record:
+    return value if isinstance(value, dict) else {}
 
 
 def _list(value: Any) -> list[Any]:

@@ -52,5 +52,5 @@ def _value(cell: Any) -> Any:
         return cell if isinstance(cell, dict | list) else None
     try:
         return ast.literal_eval(_NUMPY_ROWS.sub("}, {", cell))
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None

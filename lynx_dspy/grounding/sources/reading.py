@@ -77,7 +77,7 @@ def samples(values: Iterable[Any], dialect: str, most: int = SAMPLES) -> tuple[s
     for value in values:
         if len(found) == most:
             break
-        nested = isinstance(value, dict | list)
+        nested = isinstance(value, dict | list | tuple | set)
         if nested or value in (None, "") or (isinstance(value, float) and math.isnan(value)):
             continue
         found[value[:_LONGEST_SAMPLE] if isinstance(value, str) else value] = None

@@ -133,15 +133,18 @@ def _entries(path: Path) -> list[dict[str, Any]]:
 
 def _malformed(entry: Mapping[str, Any]) -> str:
     """What of an entry has not the form that Spider's documentation gives it."""
-    tables, columns = entry["table_names_original"], entry["column_names_original"]
-    if not isinstance(tables, list) or not all(isinstance(name, str) for name in tables):
-        return "table_names_original is no list of names"
-    named = entry.get("column_names", columns)
-    for key, pairs in (("column_names_original", columns), ("column_names", named)):
+    for key in ("table_names_original", "table_names"):
+        names = entry.get(key, [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            return f"{key} is no list of names"
+    for key in ("column_names_original", "column_names"):
+        pairs = entry.get(key, [])
         if not isinstance(pairs, list) or not all(map(_is_column, pairs)):
             return f"{key} is no list of [table's position, name]"
-    types = entry["column_types"]
-    return "" if isinstance(types, list) else "column_types is no list"
+    for key in ("column_types", "primary_keys", "foreign_keys"):
+        if not isinstance(entry.get(key, []), list):
+            return f"{key} is no list"
+    return ""
 
 
 def _is_column(pair: Any) -> bool:
