@@ -27,6 +27,7 @@ from lynx_dspy.values import Schema
 
 _MAX_CHANGES = 16
 _MAX_TRIES = 80
+_MAX_PROBLEMS = 24
 _MAX_NODES = 20_000
 _MAX_LENGTH = 6_000
 _MAX_NESTING = 6
@@ -196,7 +197,7 @@ def _candidates(state: _State, schema: Schema) -> Iterator[_State]:
         return
     places = {id(node): place for place, node in enumerate(state.tree.walk())}
     ties = tautologies(state.tree)
-    for problem in state.problems:
+    for problem in state.problems[:_MAX_PROBLEMS]:
         for fix in FIXES.get(problem.kind, ()):
             tree = state.tree.copy()
             note = fix(_moved(problem, tree, places, schema), schema)
