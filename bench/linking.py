@@ -11,7 +11,6 @@ model runs. Where a benchmark's database is not at hand, its structure is read f
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -30,9 +29,10 @@ from lynx_dspy.grounding.embedding import Embedder, default_embedder
 from lynx_dspy.grounding.linking import link, tables_for
 from lynx_dspy.grounding.nearness import near_elements
 from lynx_dspy.grounding.schema import abstract, with_descriptions
+from lynx_dspy.grounding.sources import read_schema
 from lynx_dspy.metrics.linking import Names, names_used, parsed
 from lynx_dspy.modules.generator import structure
-from lynx_dspy.values import Column, ForeignKey, Link, Schema, Table
+from lynx_dspy.values import Link, Schema
 
 
 @dataclass(frozen=True)
@@ -128,32 +128,11 @@ def _opened(
 ) -> tuple[Schema, Database | None]:
     described = datasets.describe(dataset, folder, example.db)
     if not example.database:
-        return with_descriptions(_from_tables_json(folder, example.db), described), None
+        tables = next(folder.glob("*tables.json"))
+        return with_descriptions(read_schema(f"{tables}#{example.db}"), described), None
     database = stack.enter_context(connect(example.database))
     told = DescribedDatabase(database, described)
     return abstract(told), told
-
-
-def _from_tables_json(folder: Path, db: str) -> Schema:
-    """The structure of one database as `tables.json` (Spider, BIRD) states it."""
-    entries = json.loads(next(folder.glob("*tables.json")).read_text())
-    entry = next(e for e in entries if e["db_id"] == db)
-    names = entry["table_names_original"]
-    columns = list(zip(entry["column_names_original"], entry["column_types"], strict=True))
-    keys = entry["primary_keys"]
-
-    def place(position: int) -> tuple[str, tuple[str, ...]]:
-        table, name = entry["column_names_original"][position]
-        return names[table], (name,)
-
-    tables = []
-    for i, name in enumerate(names):
-        mine = tuple(Column(c, kind) for (table, c), kind in columns if table == i)
-        groups = [k if isinstance(k, list) else [k] for k in keys]
-        key = next((g for g in groups if columns[g[0]][0][0] == i), [])
-        tables.append(Table(name, mine, primary_key=tuple(columns[k][0][1] for k in key)))
-    joins = [ForeignKey(*place(a), *place(b)) for a, b in entry["foreign_keys"]]
-    return Schema("sqlite", tuple(tables), tuple(joins), db)
 
 
 def measure(asked: Asked, retrieval: Retrieval, budget: int) -> Measured:

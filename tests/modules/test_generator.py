@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import dspy
@@ -9,6 +10,7 @@ import lynx_dspy as lynx
 from lynx_dspy import config
 from lynx_dspy.config import LynxConfig
 from lynx_dspy.engines.base import Database
+from lynx_dspy.engines.metadata import MetadataDatabase
 from lynx_dspy.grounding.embedding import default_embedder
 from lynx_dspy.grounding.schema import abstract
 from lynx_dspy.lm.adapter import adapter_for
@@ -148,3 +150,45 @@ def test_embedding_links_are_found_where_they_are_asked_for(scripted: Any, shop:
         evidence[asked] = {one.evidence for one in draft.knowledge.links}
     assert "embedding" not in evidence[False]
     assert "embedding" in evidence[True]
+
+
+METADATA = Path(__file__).parents[2] / "../shared/data/spider2-lite/resource/databases"
+FOLDERS = (
+    "bigquery/ga4",
+    "snowflake/NOAA_DATA",
+    "snowflake/_1000_GENOMES",
+    "sqlite/f1",
+)
+INSTRUCTIONS = 350
+"""Tokens of a stage's instructions and the adapter's words, at most."""
+
+
+@pytest.mark.skipif(not METADATA.exists(), reason="the shared data are not beside this repository")
+@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("budget", [200, 1_500])
+def test_no_prompt_exceeds_its_budget_on_any_warehouse(
+    scripted: Any, folder: str, budget: int
+) -> None:
+    lm, engine = scripted(
+        {
+            "generator.align": [{"links": []}],
+            "generator.intent": [{"intent": "count the rows"}],
+            "generator.ground": [{"grounding": "the table and its date"}],
+            "generator.formulate": [{"analysis": "", "code": "SELECT 1"}],
+        }
+    )
+    settings = LynxConfig(schema_tokens=budget, embedding_links=False)
+    question = "How many page views and storms of zorgic stations were there in January 2021?"
+    with (
+        MetadataDatabase(str(METADATA / folder)) as database,
+        config.using(settings),
+        dspy.context(lm=lm, adapter=adapter_for(lm)),
+    ):
+        structural = Generator()(question, database, None, "").knowledge.structural
+    assert "CREATE TABLE" in structural and estimate(structural) <= budget
+    assert {"generator.align", "generator.ground"} <= engine.prompts.keys()
+    room = INSTRUCTIONS + settings.syntax_tokens + estimate(question) * 2
+    for stage, prompts in engine.prompts.items():
+        assert max(map(estimate, prompts)) <= budget + room, stage
+    (ground,) = engine.prompts["generator.ground"]
+    assert structural in ground
