@@ -182,7 +182,7 @@ def own_key(problem: Problem, schema: Schema) -> str | None:
     named = [s for s in frame.sources if s.table and wanted == normal(s.table.name) + "id"]
     fitting = [s for s in plain or named if s.table]
     key = only_key(fitting[0].table) if len(fitting) == 1 and fitting[0].table else None
-    return _respelled(column, fitting[0], key) if key else None
+    return _respelled(column, fitting[0], key, schema) if key else None
 
 
 def near_in_own(problem: Problem, schema: Schema) -> str | None:
@@ -192,7 +192,7 @@ def near_in_own(problem: Problem, schema: Schema) -> str | None:
     if source is None or not isinstance(column, exp.Column):
         return None
     name = best(column.name, source.columns or ())
-    return _respelled(column, source, name) if name else None
+    return _respelled(column, source, name, schema) if name else None
 
 
 def near_in_frame(problem: Problem, schema: Schema) -> str | None:
@@ -204,7 +204,7 @@ def near_in_frame(problem: Problem, schema: Schema) -> str | None:
     holders = frame.holders(name) if name else ()
     if not name or len(holders) != 1 or _ties(column, holders[0]):
         return None
-    return _respelled(column, holders[0], name)
+    return _respelled(column, holders[0], name, schema)
 
 
 def output_near(problem: Problem, schema: Schema) -> str | None:
@@ -232,14 +232,20 @@ def equal_in_frame(problem: Problem, schema: Schema) -> str | None:
     fitting = [(s, c) for s in frame.sources for c in s.columns or () if normal(c) == wanted]
     own = [pair for pair in fitting if same(pair[0].alias, column.table)]
     if len(own) == 1:
-        return _respelled(column, *own[0])
+        return _respelled(column, *own[0], schema)
     fits = len(fitting) == 1 and not _ties(column, fitting[0][0])
-    return _respelled(column, *fitting[0]) if fits else None
+    return _respelled(column, *fitting[0], schema) if fits else None
 
 
-def _respelled(column: exp.Column, source: Source, name: str) -> str:
+def _named(name: str, schema: Schema) -> exp.Identifier:
+    if schema.dialect not in COMPILED:
+        return identifier(name, schema.dialect)
+    return exp.to_identifier(name, quoted=not name.isidentifier() or None)
+
+
+def _respelled(column: exp.Column, source: Source, name: str, schema: Schema) -> str:
     before = column.sql()
-    column.set("this", exp.to_identifier(name, quoted=not name.isidentifier() or None))
+    column.set("this", _named(name, schema))
     if column.table or _needs_table(column):
         column.set("table", alias_identifier(source))
     return f"column {before} -> {column.sql()}"

@@ -171,6 +171,11 @@ MENDED = [
         "DATEADD(DAY, -3, CURRENT_DATE)",
     ),
     (
+        _snowflake(),
+        'SELECT g."tmp" FROM NOAA.GSOD.GSOD2020 AS g WHERE g."st" = 1',
+        'SELECT g."temp" FROM NOAA.GSOD.GSOD2020 AS g WHERE g."stn" = 1',
+    ),
+    (
         _plain("postgres"),
         "SELECT IFNULL(total, 0), YEAR(day) FROM orders",
         "COALESCE(total, 0), EXTRACT(YEAR FROM day)",
