@@ -170,6 +170,7 @@ def render_attempt(attempt: Attempt, budget: int | None = None) -> str:
     return f"{code}\n-- {failure}"
 
 
+_ADVICE_TOKENS = 150
 _CLAIM = re.compile(r"^\W*previous fix\W*(?:worked|failed)?\W*", re.I)
 
 
@@ -183,5 +184,5 @@ def advice(change: Change, wording: str, strategy: Strategy | None) -> str:
     """
     worked = "Worked" if change is Change.PROGRESS else "Failed"
     order = strategy.order if strategy and strategy.order not in wording else ""
-    told = _CLAIM.sub("", wording, count=1).strip()
+    told = bounded(_CLAIM.sub("", wording, count=1).strip(), _ADVICE_TOKENS)
     return " ".join(part for part in (f"Previous fix: {worked}.", order, told) if part)
