@@ -84,12 +84,12 @@ def test_every_gold_agrees_with_itself_and_fast() -> None:
         for path in {one.database for one in loaded}
     }
     rule = RULES["spider"]
-    began = time.perf_counter()
+    began = time.process_time()
     for one in loaded:
         (gold,) = one.gold_sql
         rows = connections[one.database].execute(rule.prepare(gold)).fetchall()
         assert execution_accuracy(rows, list(rows), one.rule, ordered=rule.ordered(gold))
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 @needs_data

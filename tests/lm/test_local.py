@@ -189,7 +189,7 @@ def test_the_live_server_obeys_and_stops(model: dspy.LM) -> None:
         asyncio.run(cancelled())
     begun = time.perf_counter()
     model("hi", max_tokens=1)
-    assert time.perf_counter() - begun < 10
+    assert time.perf_counter() - begun < 60
 
 
 @live

@@ -151,23 +151,23 @@ def test_twenty_shuffled_columns_are_matched_fast() -> None:
     order = chance.sample(range(20), 20)
     pred = [tuple(row[i] for i in order) for row in chance.sample(gold, len(gold))]
     spoiled = [(*pred[0][:-1], 9), *pred[1:]]
-    began = time.perf_counter()
+    began = time.process_time()
     assert execution_accuracy(gold, pred, "spider")
     assert not execution_accuracy(gold, spoiled, "spider")
     assert execution_accuracy(gold, pred, "sql_eval")
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_twenty_equal_columns_and_twenty_flags_end_fast() -> None:
     flags = [tuple(int(i == j) for j in range(20)) for i in range(20)]
     twice = [(*row[:-1], row[0]) for row in flags]
     same = [(value,) * 20 for value in (1, 1, 2)]
-    began = time.perf_counter()
+    began = time.process_time()
     assert execution_accuracy(flags, flags[::-1], "spider")
     assert not execution_accuracy(flags, twice, "spider")
     assert not execution_accuracy(same, [(*same[0][:-1], 2), *same[1:]], "spider")
     assert execution_accuracy(same, same, "spider")
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_a_search_that_cannot_end_counts_as_different(monkeypatch: Any) -> None:

@@ -59,10 +59,10 @@ def test_many_rows_are_paired_fast_whichever_column_comes_first() -> None:
     pred = gold.sample(frac=1, random_state=1).reset_index(drop=True)
     pred["noise"] = [chance.uniform(-0.009, 0.009) for _ in range(2000)]
     spoiled = pred.assign(v=pred["v"].where(pred.index != 7, 500.0))
-    began = time.perf_counter()
+    began = time.process_time()
     assert execution_accuracy(gold, pred, "spider2-fixed", ignore_order=True)
     assert not execution_accuracy(gold, spoiled, "spider2-fixed", ignore_order=True)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_a_flat_list_holds_for_a_lone_suffixed_gold_only_in_the_fixed_rule() -> None:
