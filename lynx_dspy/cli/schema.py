@@ -22,18 +22,21 @@ def command(
     from lynx_dspy.config import FULL
     from lynx_dspy.engines import connect
     from lynx_dspy.engines.described import described, notes_of
+    from lynx_dspy.grounding.folding import Folded, folded
     from lynx_dspy.grounding.linking import link, tables_for
-    from lynx_dspy.grounding.render import render, tokens_raw
+    from lynx_dspy.grounding.render import render, tokens_raw, whole
     from lynx_dspy.grounding.schema import abstract
 
     with described(connect(url), describe) as database:
         schema = abstract(database)
         notes = notes_of(database)
-        links = tuple(link(question, "", schema, database)) if question else ()
-    keep = tables_for(links, schema, FULL.schema_tables)
-    text = render(
-        schema, budget or FULL.schema_tokens, keep=keep, links=links, style=FULL.schema_style
-    )
+        room = budget or FULL.schema_tokens
+        text = whole(schema, room, FULL.schema_style)
+        known = Folded(schema) if text else folded(schema)
+        links = tuple(link(question, "", known.schema, database)) if question else ()
+    if text is None:
+        keep = tables_for(links, known.schema, FULL.schema_tables)
+        text = render(known.schema, room, keep, links, FULL.schema_style, known.notes)
     before = tokens_raw(schema)
     if as_json:
         record = {

@@ -18,7 +18,7 @@ needs_data = pytest.mark.skipif(not DATABASES.is_dir(), reason="Spider 2.0-Lite 
 @pytest.mark.parametrize(
     ("db", "name"),
     [
-        ("bigquery/ga4", "`bigquery-public-data`.ga4_obfuscated_sample_ecommerce.events_"),
+        ("bigquery/ga4", "`bigquery-public-data`.ga4_obfuscated_sample_ecommerce.`events_*`"),
         ("snowflake/NOAA_DATA", "NOAA_DATA.NOAA_"),
         ("snowflake/_1000_GENOMES", '"Population"'),
         ("sqlite/music", "CREATE TABLE Album ("),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import sqlite3
 
 import duckdb
@@ -7,6 +8,7 @@ import pytest
 import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlglot import exp
 from sqlglot.tokens import Tokenizer
 
 from lynx_dspy.grounding.identifiers import fold, literal, quote, shown, stem, words
@@ -87,3 +89,14 @@ def test_folding_twice_changes_nothing(text: str) -> None:
 )
 def test_forms_of_a_word_share_a_stem(one: str, other: str) -> None:
     assert stem(one) == stem(other)
+
+
+DIALECTS = ("sqlite", "duckdb", "bigquery", "snowflake", "postgres", "mysql", "spark", "tsql")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@given(text=st.text(max_size=30))
+def test_names_and_texts_are_written_as_sqlglot_writes_them(dialect: str, text: str) -> None:
+    line = re.sub(r"[\s\x00-\x1f\x7f]+", " ", text)
+    assert literal(text, dialect) == exp.Literal.string(line).sql(dialect=dialect)
+    assert quote(text, dialect) == exp.to_identifier(text, quoted=True).sql(dialect=dialect)

@@ -140,3 +140,31 @@ def test_a_comment_cannot_end_early() -> None:
 def test_an_unknown_style_is_named(shop: Schema) -> None:
     with pytest.raises(UnknownName, match=r"schema style 'xml'\. Known: ddl, compact"):
         render(shop, 100, style="xml")
+
+
+def test_many_keys_to_one_column_are_told_in_one_line() -> None:
+    players = tuple(Column(f"player_{n}", "INTEGER") for n in range(1, 23))
+    tables = (Table("match", players), Table("player", (Column("id", "INTEGER"),)))
+    keys = tuple(ForeignKey("match", (c.name,), "player", ("id",)) for c in players)
+    text = render(Schema("sqlite", tables, keys), 2_000).text
+    joined = [line for line in text.splitlines() if line.startswith("--")]
+    assert joined == ["-- match.player_1 = player.id; likewise player_2, player_3, …"]
+
+
+def test_over_budget_the_join_and_the_linked_column_of_a_wide_table_stay() -> None:
+    wide = tuple(Column(f"measure_{n}", "REAL") for n in range(80))
+    orders = Table("orders", (Column("customer_id", "INTEGER"), *wide))
+    customers = Table("customers", (Column("id", "INTEGER"), Column("name", "TEXT"), *wide))
+    keys = (ForeignKey("orders", ("customer_id",), "customers", ("id",)),)
+    links = [Link("name", "customers", "name"), Link("m", "orders", "measure_63", confidence=0.5)]
+    text = render(Schema("sqlite", (orders, customers), keys), 120, links=links).text
+    for part in ("measure_63", "name TEXT", "-- orders.customer_id = customers.id"):
+        assert part in text
+
+
+def test_a_note_is_shown_with_its_table_only() -> None:
+    tables = tuple(Table(name, (Column("id", "INTEGER"),)) for name in ("a_2024", "b"))
+    schema = Schema("sqlite", tables)
+    notes = {"a_2024": "a_2024 stands for 9 tables"}
+    assert "-- a_2024 stands for 9 tables" in render(schema, 200, notes=notes).text
+    assert "stands for" not in render(schema, 16, keep=("b",), notes=notes).text

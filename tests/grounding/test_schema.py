@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from lynx_dspy.engines import connect
 from lynx_dspy.engines.base import Database
 from lynx_dspy.grounding.schema import CODES, abstract, with_descriptions
@@ -135,3 +137,20 @@ def test_eight_hundred_tables_within_two_seconds(tmp_path: Path) -> None:
         assert time.process_time() - started < 2
     assert len(schema.tables) == 800
     assert len(schema.tables[-1].columns[1].samples) == 5 <= CODES
+
+
+def test_of_a_large_warehouse_one_table_of_each_group_is_read(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lynx_dspy.grounding.schema.MANY_TABLES", 3)
+    days = "".join(
+        f"CREATE TABLE log_{n} (id INTEGER, kind TEXT); INSERT INTO log_{n} VALUES (1, 'k{n}');"
+        for n in range(1, 5)
+    )
+    schema = abstract(
+        make(days + "CREATE TABLE kinds (name TEXT); INSERT INTO kinds VALUES ('k1');")
+    )
+    samples = {t.name: t.columns[-1].samples for t in schema.tables}
+    assert samples == {
+        "log_1": (), "log_2": (), "log_3": (), "log_4": ("'k4'",), "kinds": ("'k1'",),
+    }  # fmt: skip
