@@ -219,6 +219,7 @@ def _attempt(attempt: Attempt) -> AttemptRecord:
         error=attempt.outcome.error,
         failure_class=attempt.failure_class,
         verified=attempt.verified,
+        doubt=attempt.doubt,
         extracted=bool(attempt.code.strip()) and not attempt.parse_failed,
         delta=attempt.delta,
         suggestion=attempt.suggestion,

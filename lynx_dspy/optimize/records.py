@@ -105,6 +105,8 @@ class AttemptRecord(TypedDict):
     failure_class: str | None
     verified: bool | None
     """The verifier's verdict; None where none was asked."""
+    doubt: NotRequired[float | None]
+    """The weight of what the verifier held against it; `verify_threshold` made the verdict."""
     extracted: bool
     """Whether a program could be read out of the model's reply."""
     delta: str
