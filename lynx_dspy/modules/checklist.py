@@ -79,7 +79,7 @@ _SPAN = r"days?|weeks?|months?|quarters?|years?"
 
 _RULES: tuple[tuple[Asked, str], ...] = (
     (Asked.TOP_K, rf"\b(?:top|first|bottom|best|worst)[ -](?P<n>{_NUMBER})\b(?!\s*(?:{_SPAN})\b)"),
-    (Asked.TOP_K, rf"\b(?P<n>{_NUMBER}) (?:\w+ ){{0,4}}?(?:{_SUPERLATIVE})\b"),
+    (Asked.TOP_K, rf"(?<![\w-])(?P<n>{_NUMBER}) (?:\w+ ){{0,4}}?(?:{_SUPERLATIVE})\b"),
     (Asked.TOP_K, rf"\b(?:the|which|what) (?:\w+ ){{0,3}}?(?:{_SUPERLATIVE})\b(?: \w+)?"),
     (Asked.TIME, rf"\b(?:{_MONTHS})\b(?: \d{{1,2}}(?:st|nd|rd|th)?)?,? ?(?P<n>(?:19|20)\d\d)?"),
     (Asked.TIME, r"\b(?:19|20)\d\d-\d\d(?:-\d\d)?"),

@@ -18,7 +18,7 @@ from sqlglot import exp
 from lynx_dspy import config
 from lynx_dspy.grounding.render import render
 from lynx_dspy.modules import plain
-from lynx_dspy.modules.checklist import CLAUSE_OF, Item, checklist, numbered, shown_by
+from lynx_dspy.modules.checklist import CLAUSE_OF, Asked, Item, checklist, numbered, shown_by
 from lynx_dspy.modules.clauses import query
 from lynx_dspy.modules.critic import bounded
 from lynx_dspy.modules.generator import Draft
@@ -179,10 +179,14 @@ def _plain(text: str) -> str:
 
 
 def checked(judged: Judged, code: str, dialect: str) -> Judged:
-    """The judgement, corrected by what the program's text settles."""
+    """The judgement, corrected by what the program's text settles.
+
+    A year that the program lacks weighs half: a column may hold that year's figures alone.
+    """
     shown = shown_by(code, judged.item, dialect)
     if shown is False and judged.state is not State.VIOLATED:
-        return Judged(judged.item, State.VIOLATED, "the program does not do it", True)
+        sure = judged.item.asked is not Asked.TIME
+        return Judged(judged.item, State.VIOLATED, "the program does not do it", sure)
     if shown is True and judged.state is State.VIOLATED:
         return replace(judged, state=State.UNCLEAR)
     return judged

@@ -148,3 +148,9 @@ def test_a_higher_threshold_never_rejects_more(
 def test_a_judgement_that_nothing_settles_stays() -> None:
     judged = Judged(Item(Asked.GRAIN, "per b"), State.VIOLATED, "x", True)
     assert checked(judged, "SELECT 1", "sqlite") is judged
+
+
+def test_a_year_that_the_program_lacks_weighs_half() -> None:
+    judged = Judged(Item(Asked.TIME, "in 1995", 1995), State.SATISFIED)
+    assert checked(judged, "SELECT AVG(A15) FROM t", "sqlite").weight == 0.5
+    assert checked(judged, "SELECT a FROM t WHERE y = 1995", "sqlite") is judged
