@@ -290,7 +290,7 @@ def test_tables_of_one_name_in_two_schemas_stay_apart(tmp_path: Path) -> None:
     path = tmp_path / "two.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.execute(
-            "CREATE SCHEMA \"a.b\"; CREATE TABLE t (x INT); INSERT INTO t VALUES (1);"
+            'CREATE SCHEMA "a.b"; CREATE TABLE t (x INT); INSERT INTO t VALUES (1);'
             'CREATE TABLE "a.b".t (y VARCHAR PRIMARY KEY); INSERT INTO "a.b".t VALUES (\'z\');'
             'CREATE TABLE "a.b".u (y VARCHAR REFERENCES "a.b".t (y));'
         )
