@@ -39,6 +39,7 @@ MODES = (
     Mode("BM25", ("keywords",)),
     Mode("BM25 + exact words", ("keywords", "exact")),
     Mode("dense", ("meaning",)),
+    Mode("BM25 + dense (fused)", ("keywords", "meaning")),
     Mode("hybrid (fused)", WAYS),
     Mode("hybrid, re-ranked by cosine", WAYS, rerank=True),
 )

@@ -34,8 +34,14 @@ _MOST_KEPT = 8
 _FORMAT = "1"
 _TOKEN = re.compile(r"\w+")
 _EXACT = re.compile(
-    r"""['"`“]([^'"`”]{2,60})['"`”]|\b(\w+_\w+|[A-Z]{2,}\w*|[a-z]+[A-Z]\w*|\w*\d\w*)\b"""
+    r"""['"`“]([^'"`”]{2,60})['"`”]"""
+    r"""|\b(\w+_\w+|[A-Z]{2,}\w*|[a-z]+[A-Z]\w*|(?=\d*[^\W\d])\w*\d\w*)\b"""
 )
+"""Quoted words, identifiers and codes. A bare number is none: every text holds some of them."""
+
+_RARE = 0.1
+_FEW = 3
+"""What more than a tenth of the texts hold (and more than three) names none of them."""
 
 
 class Keywords:
@@ -59,6 +65,8 @@ class Keywords:
         scores: Counter[int] = Counter()
         for exact in sorted({fold(a or b) for a, b in _EXACT.findall(query)} - {""}):
             holding = self._holding(exact)
+            if len(holding) > max(_FEW, _RARE * len(self._folded)):
+                continue
             for i in holding:
                 scores[i] += math.log1p(len(self._folded) / len(holding))  # type: ignore[assignment]
         return [i for i, _ in sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:k]]
