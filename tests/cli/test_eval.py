@@ -149,7 +149,11 @@ def test_ctrl_c_ends_at_once_and_keeps_what_is_done(
 ) -> None:
     service.delay = 0.15
     out = tmp_path / "run"
-    start = "import sys; from lynx_dspy.cli import main; sys.exit(main())"
+    # A shell that starts its jobs in the background has them ignore SIGINT.
+    start = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from lynx_dspy.cli import main; sys.exit(main())"
+    )
     options = ["--dataset", "jsonl", "--data", str(data), "--out", str(out), "--workers", workers]
     options += ["--lm", f"openai/tiny-{uuid4().hex}"]
     process = subprocess.Popen(
