@@ -22,6 +22,7 @@ import numpy as np
 from lynx_dspy.datasets import sample
 from lynx_dspy.grounding.documents import Documents
 from lynx_dspy.grounding.embedding import Embedder, Vectors, default_embedder
+from lynx_dspy.grounding.rerank import LastWord
 from lynx_dspy.grounding.retrieval import WAYS, Shelf, Way, search
 
 AT = (1, 3, 6)
@@ -32,7 +33,7 @@ class Mode(NamedTuple):
 
     name: str
     ways: tuple[Way, ...]
-    rerank: bool = False
+    reranker: LastWord = "none"
 
 
 MODES = (
@@ -41,7 +42,7 @@ MODES = (
     Mode("dense", ("meaning",)),
     Mode("BM25 + dense (fused)", ("keywords", "meaning")),
     Mode("hybrid (fused)", WAYS),
-    Mode("hybrid, re-ranked by cosine", WAYS, rerank=True),
+    Mode("hybrid, re-ranked by cosine", WAYS, "cosine"),
 )
 
 
@@ -93,7 +94,7 @@ def rates(task: Task, shelf: Shelf, mode: Mode, embedder: Embedder | None) -> li
     """The share of needed documents found among the first 1, 3 and 6 passages, and the MRR."""
     rows = []
     for question, needed in task.questions:
-        ranked = search([shelf], question, max(AT), embedder, ways=mode.ways, rerank=mode.rerank)
+        ranked = search([shelf], question, max(AT), embedder, mode.reranker, mode.ways)
         sources = [p.source for p in ranked]
         hits = [len(needed & set(sources[:k])) / len(needed) for k in AT]
         first = next((rank for rank, s in enumerate(sources, 1) if s in needed), None)

@@ -12,7 +12,7 @@ from lynx_dspy.grounding import loaders, store
 from lynx_dspy.grounding.chunking import passages
 from lynx_dspy.grounding.embedding import Embedder, default_embedder
 from lynx_dspy.grounding.loaders import Unreadable
-from lynx_dspy.grounding.rerank import Reranker
+from lynx_dspy.grounding.rerank import LastWord
 from lynx_dspy.grounding.retrieval import Shelf, search
 from lynx_dspy.progress import report
 from lynx_dspy.values import Passage
@@ -39,9 +39,9 @@ class Documents:
     """Passages that can be searched. `skipped` says which files were not read, and why.
 
     `embedder` is what finds passages by meaning: `"default"` is `default_embedder()`, looked up at
-    the first `retrieve`; None leaves keywords and exact words. `reranker` has the last word instead
-    of the embedder's cosine. Copies are the same object, since optimizers deep-copy programs.
-    Threads may share one.
+    the first `retrieve`; None leaves keywords and exact words. `reranker` has the last word: the
+    embedder's cosine, `"none"`, or a function such as `rerank.cross_encoder(...)`. Copies are the
+    same object, since optimizers deep-copy programs. Threads may share one.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Documents:
         chunks: Iterable[Passage],
         skipped: Sequence[str] = (),
         embedder: Choice = "default",
-        reranker: Reranker | None = None,
+        reranker: LastWord = "cosine",
     ) -> None:
         self._shelves: tuple[Shelf, ...] = (Shelf(tuple(chunks)),)
         self.skipped = tuple(skipped)
@@ -58,7 +58,7 @@ class Documents:
 
     @classmethod
     def open(
-        cls, path: str | Path, embedder: Choice = "default", reranker: Reranker | None = None
+        cls, path: str | Path, embedder: Choice = "default", reranker: LastWord = "cosine"
     ) -> Documents:
         """The documents at `path`, a folder or one file. Raises `BadInput` as these do."""
         try:
@@ -72,7 +72,7 @@ class Documents:
         cls,
         texts: Mapping[str, str] | Iterable[str],
         embedder: Choice = "default",
-        reranker: Reranker | None = None,
+        reranker: LastWord = "cosine",
     ) -> Documents:
         """Documents from texts in memory, `{source: text}` or texts alone.
 
@@ -88,7 +88,7 @@ class Documents:
 
     @classmethod
     def from_file(
-        cls, path: str | Path, embedder: Choice = "default", reranker: Reranker | None = None
+        cls, path: str | Path, embedder: Choice = "default", reranker: LastWord = "cosine"
     ) -> Documents:
         """The document `path`. Raises `BadInput` if it is missing or cannot be read."""
         file = Path(path)
@@ -103,7 +103,7 @@ class Documents:
 
     @classmethod
     def from_folder(
-        cls, path: str | Path, embedder: Choice = "default", reranker: Reranker | None = None
+        cls, path: str | Path, embedder: Choice = "default", reranker: LastWord = "cosine"
     ) -> Documents:
         """All documents below `path`; files that cannot be read are listed in `skipped`.
 

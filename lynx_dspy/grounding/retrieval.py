@@ -12,7 +12,7 @@ from lynx_dspy.grounding import dense
 from lynx_dspy.grounding.dense import DenseIndex
 from lynx_dspy.grounding.embedding import Embedder, Vectors
 from lynx_dspy.grounding.keywords import Keywords
-from lynx_dspy.grounding.rerank import Reranker
+from lynx_dspy.grounding.rerank import LastWord
 from lynx_dspy.progress import report
 from lynx_dspy.values import Passage
 
@@ -108,15 +108,12 @@ def search(
     query: str,
     k: int,
     embedder: Embedder | None,
-    reranker: Reranker | None = None,
-    *,
+    reranker: LastWord = "cosine",
     ways: Iterable[Way] = WAYS,
-    rerank: bool = True,
 ) -> list[Passage]:
     """The `k` passages of all shelves that fit `query` best, best first, each with its score.
 
-    `reranker` replaces the cosine that has the last word where there is an embedder. `ways` and
-    `rerank=False` are for comparisons.
+    Without an embedder there is no cosine, and the fused ranks stay. `ways` is for comparisons.
     """
     pool = max(_FEWEST, _POOL * k)
     asked = embedder.encode([query]) if embedder is not None else None
@@ -125,15 +122,17 @@ def search(
         for ranking in _rankings(shelf, query, pool, asked, embedder, set(ways)):
             rankings.append([(number, i) for i in ranking])
     ranked = fused(rankings)
-    if rerank and (reranker is not None or asked is not None):
-        candidates = [place for place, _ in ranked[: pool * len(shelves)]]
-        if reranker is not None:
-            texts = [shelves[s].text(i) for s, i in candidates]
-            scores = [float(score) for score in reranker(query, texts)]
-        elif embedder is not None and asked is not None:
-            scores = _cosines(shelves, candidates, asked, embedder)
-        ranked = sorted(zip(candidates, scores, strict=True), key=lambda pair: (-pair[1], pair[0]))
+    places = [place for place, _ in ranked[: pool * len(shelves)]]
+    if callable(reranker):
+        ranked = _ordered(places, reranker(query, [shelves[s].text(i) for s, i in places]))
+    elif reranker == "cosine" and asked is not None and embedder is not None:
+        ranked = _ordered(places, _cosines(shelves, places, asked, embedder))
     return [replace(shelves[s].passages[i], score=round(v, 4)) for (s, i), v in ranked[:k]]
+
+
+def _ordered(places: Sequence[_Place], scores: Sequence[float]) -> list[tuple[_Place, float]]:
+    pairs = [(place, float(score)) for place, score in zip(places, scores, strict=True)]
+    return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
 
 
 def _rankings(
@@ -172,7 +171,7 @@ def fused(rankings: Iterable[Sequence[_Place]]) -> list[tuple[_Place, float]]:
 def _cosines(
     shelves: Sequence[Shelf], places: Sequence[_Place], asked: Vectors, embedder: Embedder
 ) -> list[float]:
-    """The cosine of each passage with the question; no mixture with the fused ranks found more."""
+    """The cosine of each passage with the question."""
     wanted: dict[int, list[int]] = defaultdict(list)
     for shelf, i in places:
         wanted[shelf].append(i)

@@ -59,3 +59,10 @@ def test_a_cache_that_cannot_be_written_is_no_failure(kept: list[str], cache_fol
 
 def test_texts_without_any_word_are_no_failure() -> None:
     assert Keywords(["", "the of"]).by_keywords("the orders", 5) == []
+
+
+def test_bare_numbers_and_what_every_text_holds_name_nothing() -> None:
+    texts = [f"In 2021 the US sold {i}." for i in range(20)]
+    index = Keywords([*texts, "Code 4G7 of 2021."])
+    assert index.by_exact_words("US sales of 2021 and 7", 5) == []
+    assert index.by_exact_words("what is 4g7, '4G7' or \"code 4g7\"", 5) == [20]

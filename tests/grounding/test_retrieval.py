@@ -79,7 +79,7 @@ def test_each_way_finds_its_own(topics: Any) -> None:
     shelves = Documents.from_texts(texts, embedder=topics)._shelves
 
     def first(query: str, way: retrieval.Way) -> list[str]:
-        return [p.source for p in search(shelves, query, 1, topics, ways=[way], rerank=False)]
+        return [p.source for p in search(shelves, query, 1, topics, "none", [way])]
 
     assert first("ledger", "keywords") == ["words.md"]
     assert first("purchases of a customer", "meaning") == ["meaning.md"]
