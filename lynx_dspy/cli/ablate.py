@@ -25,6 +25,7 @@ FIGURE = "ablations"
 @click.option("--only", multiple=True, help="Leave out this part only; may be given several times.")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, help="Questions at a time.")
 @click.option("--deadline", type=click.FloatRange(0, min_open=True), help="Seconds a question.")
+@click.option("--track", "is_tracked", is_flag=True, help="Log it to MLflow at the end.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
     name: str,
@@ -38,6 +39,7 @@ def command(
     only: tuple[str, ...],
     workers: int,
     deadline: float | None,
+    is_tracked: bool,
     as_json: bool,
 ) -> int:
     """Run the program, then the program without each part, and compare them by pairs.
@@ -68,6 +70,10 @@ def command(
         )
         variants = list(study)
     text, rows = write_study(out, [variant.folder for variant in variants])
+    if is_tracked:
+        from lynx_dspy.cli.track import track
+
+        track(out)
     if as_json:
         echo_json({"variants": rows})
     else:

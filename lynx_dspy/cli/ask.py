@@ -26,6 +26,7 @@ _MOST_SKIPPED = 5
 @click.option("--artifact", "folder", type=click.Path(), help="Folder of a compiled program.")
 @click.option("--without", multiple=True, help="Leave a part out; may be given several times.")
 @click.option("--trace", is_flag=True, help="Show every attempt and what each stage was given.")
+@click.option("--trace-mlflow", is_flag=True, help="Log a trace with its stages to MLflow.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
     question: str,
@@ -40,6 +41,7 @@ def command(
     folder: str | None,
     without: tuple[str, ...],
     trace: bool,
+    trace_mlflow: bool,
     as_json: bool,
 ) -> int:
     """Answer QUESTION over a database and show the program, its result and its cost."""
@@ -51,6 +53,7 @@ def command(
     from lynx_dspy.cli.artifact import open_program, origin_of
     from lynx_dspy.cli.plain import echo_json, one_line
     from lynx_dspy.cli.show import Progress, show_answer
+    from lynx_dspy.cli.track import traced
     from lynx_dspy.engines import connect
     from lynx_dspy.engines.described import described
     from lynx_dspy.grounding.documents import Documents
@@ -66,7 +69,7 @@ def command(
         artifact = origin_of(program, model)
         for skipped in documents.skipped[:_MOST_SKIPPED] if documents else ():
             click.echo(f"not read: {one_line(skipped)}", err=True)
-        with Progress(), dspy.context(lm=model):
+        with traced("ask", trace_mlflow), Progress(), dspy.context(lm=model):
             answer = program(
                 question=question,
                 database=database,

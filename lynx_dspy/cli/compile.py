@@ -61,6 +61,7 @@ _CACHED_CALLS = 2_000
     show_default=True,
     help="Questions at a time; local models take one.",
 )
+@click.option("--track", "is_tracked", is_flag=True, help="Log it to MLflow at the end.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
     name: str,
@@ -81,6 +82,7 @@ def command(
     max_minutes: float | None,
     changes: tuple[str, ...],
     workers: int,
+    is_tracked: bool,
     as_json: bool,
 ) -> int:
     """Compile the program on the training questions of a dataset and keep it as an artifact.
@@ -119,6 +121,10 @@ def command(
             workers=workers,
             watch=bar.watch,
         )
+    if is_tracked:
+        from lynx_dspy.cli.track import track
+
+        track(out)
     return show(made, out, as_json)
 
 

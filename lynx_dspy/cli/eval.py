@@ -34,6 +34,8 @@ _CACHED_CALLS = 2_000
     type=click.Choice(["bird", "spider", "spider2"]),
     help="Also write the programs in this benchmark's format.",
 )
+@click.option("--track", "is_tracked", is_flag=True, help="Log it to MLflow at the end.")
+@click.option("--trace-mlflow", is_flag=True, help="Log a trace with its stages to MLflow.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
     name: str,
@@ -50,6 +52,8 @@ def command(
     deadline: float | None,
     ves: int,
     kind: str | None,
+    trace_mlflow: bool,
+    is_tracked: bool,
     as_json: bool,
 ) -> int:
     """Run the program over a dataset and score it by the dataset's own rule.
@@ -61,6 +65,7 @@ def command(
 
     from lynx_dspy.cli.artifact import open_program, origin_of
     from lynx_dspy.cli.runs import Bar, show_report
+    from lynx_dspy.cli.track import traced
     from lynx_dspy.lm import lm
     from lynx_dspy.optimize.evaluate import evaluate, export
     from lynx_dspy.optimize.questions import from_dataset, read_ids
@@ -71,7 +76,7 @@ def command(
     model = lm(lm_name)
     artifact = origin_of(program, model)
     dspy.configure_cache(memory_max_entries=_CACHED_CALLS)
-    with Bar() as bar:
+    with traced(name, trace_mlflow), Bar() as bar:
         report = evaluate(
             program,
             questions,
@@ -87,4 +92,8 @@ def command(
         )
     if kind:
         click.echo(f"Written: {export(out, questions, kind)}", err=True)
+    if is_tracked:
+        from lynx_dspy.cli.track import track
+
+        track(out)
     return show_report(report, out, as_json)

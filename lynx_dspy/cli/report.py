@@ -55,7 +55,7 @@ def _table(runs: tuple[str, ...], name: str, format_: str | None, out: Path | No
     form = format_ or _BY_SUFFIX.get(out.suffix if out else "", "md")
     text = render(make_table(name, open_runs(runs)), form)
     if out:
-        _write(out, text.encode())
+        write(out, text.encode())
     else:
         click.echo(visible(text), nl=False)
 
@@ -66,16 +66,16 @@ def _figure(runs: tuple[str, ...], name: str, out: Path | None) -> None:
 
     if name not in FIGURES:
         raise UnknownName("figure", name, FIGURES)
-    paths = _pictures(out or Path(name))
+    paths = pictures(out or Path(name))
     chart = make_chart(name, open_runs(runs))
     for path in paths:
-        _write(path, image(chart, path.suffix[1:]))
+        write(path, image(chart, path.suffix[1:]))
 
 
-def _pictures(out: Path) -> list[Path]:
+def pictures(out: Path) -> list[Path]:
     """The files to write: the one that is named, or a PNG and an SVG.
 
-    >>> [path.name for path in _pictures(Path("figure"))]
+    >>> [path.name for path in pictures(Path("figure"))]
     ['figure.png', 'figure.svg']
     """
     if out.suffix[1:] in _PICTURES:
@@ -85,7 +85,7 @@ def _pictures(out: Path) -> list[Path]:
     return [out.with_suffix(f".{suffix}") for suffix in _PICTURES]
 
 
-def _write(path: Path, data: bytes) -> None:
+def write(path: Path, data: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +23,7 @@ from lynx_dspy.optimize.search import Candidate, Standing, Verdict
 from lynx_dspy.optimize.splitting import Splits
 from lynx_dspy.program import Lynx
 
-PAGE = "compile.md"
+PAGE, SEARCH = "compile.md", "search.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +126,20 @@ def scores_of(records: Sequence[Record]) -> Scores:
 
 
 def write(made: Compiled, folder: Path) -> None:
-    """Write the page beside the runs."""
+    """Write the page beside the runs, and the standings of the search in its order."""
     write_whole(folder / PAGE, page(made))
+    write_whole(folder / SEARCH, json.dumps([_standing(one) for one in made.standings], indent=1))
+
+
+def _standing(one: Standing) -> dict[str, Any]:
+    scores = {"ex": one.worth.ex, "soft_f1": one.worth.soft_f1, "tokens": -one.worth.thrift}
+    return {
+        "name": one.candidate.name,
+        "program": one.candidate.hash,
+        "asked": one.asked,
+        "scores": scores if one.worth.n else {},
+        "about": dict(one.candidate.about),
+    }
 
 
 def page(made: Compiled) -> str:

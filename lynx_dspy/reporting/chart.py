@@ -1,4 +1,4 @@
-"""A figure before it is drawn: series of points with intervals over named ticks."""
+"""A figure before it is drawn: series of points with intervals, over named ticks or a number."""
 
 from __future__ import annotations
 
@@ -10,17 +10,25 @@ from lynx_dspy.metrics.intervals import Interval
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One point a tick, None where there is none. `run` gives the colour, `dashed` the line."""
+    """One point a tick, None where there is none. `run` gives the colour, `dashed` the line.
+
+    In a scatter `at` has the horizontal place of each point and `names` what it is called.
+    """
 
     label: str
     points: tuple[Interval | None, ...]
     run: int
     dashed: bool = False
+    at: tuple[float, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """`kind` is bars (points are fractions, shown as percent) or lines (points as they are)."""
+    """`kind` is bars or scatter (points are fractions, shown as percent), or lines (as they are).
+
+    `front` are the places of a scatter, from left to right, that no other point beats.
+    """
 
     name: str
     title: str
@@ -29,6 +37,7 @@ class Chart:
     ticks: tuple[str, ...]
     series: tuple[Series, ...]
     kind: str = "bars"
+    front: tuple[tuple[float, float], ...] = ()
 
 
 def counted(name: str, points: Sequence[Interval | None]) -> str:

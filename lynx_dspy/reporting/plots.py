@@ -68,10 +68,11 @@ def draw(chart: Chart) -> Figure:
     axes.set_title(chart.title, loc="left", fontweight="bold")
     axes.set_xlabel(chart.x_title)
     axes.set_ylabel(chart.y_title)
-    axes.set_xticks(range(len(chart.ticks)), chart.ticks)
-    axes.tick_params(axis="x", length=0)
+    if chart.ticks:
+        axes.set_xticks(range(len(chart.ticks)), chart.ticks)
+        axes.tick_params(axis="x", length=0)
     axes.set_ylim(bottom=0)
-    if len(chart.series) > 1 or "(n" in chart.series[0].label:
+    if len(chart.series) > 1 or chart.kind == "scatter" or "(n" in chart.series[0].label:
         figure.legend(loc="outside lower left", ncols=columns, frameon=False)
     return figure
 
@@ -136,7 +137,38 @@ def _lines(axes: Axes, chart: Chart) -> None:
     axes.set_xlim(-0.4, len(chart.ticks) - 0.6)
 
 
-_DRAWERS = {"bars": _bars, "lines": _lines}
+def _scatter(axes: Axes, chart: Chart) -> None:
+    axes.step(
+        [x for x, _ in chart.front],
+        [100 * y for _, y in chart.front],
+        "--",
+        where="post",
+        color="#666666",
+        linewidth=1,
+        label="Pareto front",
+    )
+    for series in chart.series:
+        there, heights, below, above = _percents(series)
+        at = [series.at[position] for position in there]
+        axes.errorbar(
+            at,
+            heights,
+            yerr=[below, above],
+            fmt="o",
+            color=COLOURS[series.run],
+            ecolor="#bbbbbb",
+            elinewidth=1,
+            label=_label(series),
+        )
+        for x, y, position in zip(at, heights, there, strict=True):
+            name = one_line(series.names[position])[:_MAX_LABEL]
+            axes.annotate(name, (x, y), (5, 5), textcoords="offset points", fontsize=8)
+    axes.margins(x=0.25)  # the names stand to the right of the points
+    axes.set_xlim(left=0)
+    axes.set_ylim(top=100)
+
+
+_DRAWERS = {"bars": _bars, "lines": _lines, "scatter": _scatter}
 
 
 def _label(series: Series) -> str:
