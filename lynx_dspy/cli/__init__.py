@@ -28,6 +28,7 @@ _COMMANDS = {
     "track": ("track", "Log finished runs and artifacts to MLflow; sync what is waiting."),
     "compare": ("compare", "Tracked variants side by side, with paired tests and costs."),
     "ui": ("ui", "Open MLflow's pages over what is tracked."),
+    "docs": ("docs", "Read, embed and index documents once, and search them."),
     "pack": ("pack", "Freeze pages into an offline knowledge pack, and verify one."),
     "model": ("model", "Pull, list and find the embedded models."),
     "doctor": ("doctor", "Say what is installed, what would run, and what is missing."),

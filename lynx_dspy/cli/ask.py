@@ -62,7 +62,8 @@ def command(
     # A reply cut at its limit is an attempt's affair, told by --trace, not a warning to a user.
     logging.getLogger("dspy").setLevel(logging.ERROR)
     program = open_program(folder, without)
-    documents = Documents.open(docs) if docs else None
+    with Progress():
+        documents = Documents.open(docs) if docs else None
     sources = _sources(glossary, packs, wikipedia)
     with described(connect(url), sheets) as database:
         model = lm(lm_name)

@@ -1,4 +1,4 @@
-"""Documents of five kinds as Markdown text (docs/decisions/0005).
+"""Documents of five kinds as Markdown text (docs/decisions/0006).
 
 Whatever a file is, it becomes Markdown with headings, so that `chunking.py` alone decides where
 passages begin. What is read is data: nothing in it is run, and nothing outside the file is opened.
