@@ -31,13 +31,14 @@ from lynx_dspy.reporting import entries, spool
 from lynx_dspy.reporting.entries import QUESTIONS, Entry
 from lynx_dspy.reporting.variants import Tracked
 
-# MLflow reads these when it is imported. Nothing is told to its makers, and a server that is down
-# is found out in seconds, not in minutes.
+# MLflow reads these when it is imported. Nothing is told to its makers, a server that is down is
+# found out in seconds, not in minutes, and pages are served without workers for jobs.
 for _name, _value in {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
 }.items():
     os.environ.setdefault(_name, _value)
 
@@ -56,10 +57,12 @@ from mlflow.exceptions import MlflowException  # noqa: E402
 
 FOLDER = "lynx-mlflow"
 
+_URI = "MLFLOW_TRACKING_URI"
+
 _FAULTS = (MlflowException, OSError)  # those of `requests` are OSErrors
 _FINISHED, _MOST_TEXT, _BATCH, _PAGE = "FINISHED", 5_000, 90, 500
 _NO_PROMPT_NAME = re.compile(r"[^\w.-]+")
-_MLFLOW_TABLES = "mlflow.loggedArtifacts"
+_TABLES, _LINKED_PROMPTS = "mlflow.loggedArtifacts", "mlflow.linkedPrompts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ class Store:
 
     def __init__(self, uri: str = "", project: str | Path = ".") -> None:
         self.folder = Path(project).resolve() / FOLDER
-        self.uri = uri or os.environ.get("MLFLOW_TRACKING_URI", "") or self._own()
+        self.uri = uri or os.environ.get(_URI, "") or self._own()
         self.is_server = urlsplit(self.uri).scheme in ("http", "https")
         self.spool = self.folder / "spool"
         for name in ("mlflow", "alembic"):  # its notes on migrations are nobody's affair
@@ -159,7 +162,6 @@ class Store:
     def _client(self) -> MlflowClient:
         if self.uri == self._own():
             self.folder.mkdir(parents=True, exist_ok=True)
-        mlflow.set_tracking_uri(self.uri)  # prompts are tied to runs of this one, not a client's
         return MlflowClient(self.uri, self.uri)
 
     def _own(self) -> str:
@@ -168,7 +170,7 @@ class Store:
     def _log(self, entry: Entry) -> Logged:
         client, experiment = self._client, self.experiment(entry.experiment)
         done = self._same(client, experiment, entry.key)
-        run_id = done or _written(client, experiment, entry, parent="")
+        run_id = done or _written(client, experiment, entry)
         return Logged(entry.name, run_id, self._url(experiment, run_id))
 
     def _url(self, experiment: str, run_id: str) -> str:
@@ -232,11 +234,12 @@ def tracing(name: str, store: Store | None = None) -> Iterator[str]:
     Only traces: MLflow's own logging of evaluations and compiles swallows errors of metrics. It
     must be entered in the thread that first called `dspy.configure`.
     """
-    store = store or Store()
+    store, before = store or Store(), os.environ.get(_URI)
     try:
         mlflow.set_tracking_uri(store.uri)
         mlflow.set_experiment(experiment_id=store.experiment(f"lynx-{name}"))
     except _FAULTS as error:
+        _give_back(before)
         yield f"No traces: the MLflow store {store.uri} cannot be used: {_one_line(error)}"
         return
     only_traces = {"log_traces_from_eval": False, "log_compiles": False, "log_evals": False}
@@ -246,9 +249,15 @@ def tracing(name: str, store: Store | None = None) -> Iterator[str]:
     finally:
         mlflow.dspy.autolog(disable=True)
         mlflow.flush_trace_async_logging()
+        _give_back(before)
 
 
-def _written(client: MlflowClient, experiment: str, entry: Entry, parent: str) -> str:
+def _give_back(uri: str | None) -> None:
+    """Traces go to the process's store, which is its user's before and after."""
+    mlflow.set_tracking_uri(uri)  # type: ignore[arg-type]  # None takes it back
+
+
+def _written(client: MlflowClient, experiment: str, entry: Entry, parent: str = "") -> str:
     """Write an entry as a run, the children too; the run's id.
 
     It is `FINISHED` when all is in the store, so that one that broke off can be told.
@@ -257,14 +266,16 @@ def _written(client: MlflowClient, experiment: str, entry: Entry, parent: str) -
     if parent:
         tags["mlflow.parentRunId"] = parent
     if QUESTIONS in entry.files:
-        tags[_MLFLOW_TABLES] = json.dumps([{"path": QUESTIONS, "type": "table"}])
+        tags[_TABLES] = json.dumps([{"path": QUESTIONS, "type": "table"}])
     run_id = str(client.create_run(experiment, tags=tags, run_name=entry.name).info.run_id)
     _log_values(client, run_id, entry)
     _log_inputs(client, run_id, entry)
     for place, source in entry.files.items():
         _log_file(client, run_id, place, source)
-    for predictor, messages in entry.prompts.items():
-        _register(client, run_id, entry, predictor, messages)
+    if entry.prompts:
+        named = {_prompt_name(entry, path): value for path, value in entry.prompts.items()}
+        linked = [_registered(client, entry, name, value) for name, value in named.items()]
+        client.set_tag(run_id, _LINKED_PROMPTS, json.dumps(linked))
     for child in entry.children:
         _written(client, experiment, child, parent=run_id)
     client.set_terminated(run_id, _FINISHED)
@@ -313,16 +324,18 @@ def _log_file(client: MlflowClient, run_id: str, place: str, source: bytes | Pat
         client.log_artifact(run_id, str(path), folder or None)
 
 
-def _register(
-    client: MlflowClient,
-    run_id: str,
-    entry: Entry,
-    predictor: str,
-    messages: Sequence[Mapping[str, Any]],
-) -> None:
-    """The prompt as a new version, unless the latest reads the same; tied to the run."""
-    parts = (entry.tags["lynx.backbone"], entry.tags["lynx.dataset"], predictor)
-    name = ".".join(_NO_PROMPT_NAME.sub("-", part) for part in ("lynx", *parts))
+def _prompt_name(entry: Entry, predictor: str) -> str:
+    parts = ("lynx", entry.tags["lynx.backbone"], entry.tags["lynx.dataset"], predictor)
+    return ".".join(_NO_PROMPT_NAME.sub("-", part) for part in parts)
+
+
+def _registered(
+    client: MlflowClient, entry: Entry, name: str, messages: Sequence[Mapping[str, Any]]
+) -> dict[str, str]:
+    """The prompt as a new version, unless the latest reads the same; as runs are tied to it.
+
+    MLflow's own tie goes by the process's store, not by the client's.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = client.load_prompt(f"prompts:/{name}@latest", allow_missing=True)
@@ -331,7 +344,7 @@ def _register(
             found = client.register_prompt(
                 name, [dict(m) for m in messages], entry.tags["lynx.artifact"], tags
             )
-        client.link_prompt_version_to_run(run_id, found)
+    return {"name": name, "version": str(found.version)}
 
 
 def _batches(values: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -15,7 +15,7 @@ FIGURE = "ablations"
 
 @click.command("ablate")
 @click.option("--dataset", "name", required=True, help="bird, spider, spider2, sql_eval, ...")
-@click.option("--data", required=True, type=click.Path(), help="Folder of the unpacked download.")
+@click.option("--data", default="", type=click.Path(), help="Folder of the download or your own.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder of the runs.")
 @click.option("--split", default="", help="Split [default: the dataset's usual one].")
 @click.option("--limit", type=click.IntRange(1), help="Ask the first N questions only.")

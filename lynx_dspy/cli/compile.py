@@ -27,7 +27,7 @@ _CACHED_CALLS = 2_000
 
 @click.command("compile")
 @click.option("--dataset", "name", required=True, help="sql_eval, sample, csv, jsonl, bird, ...")
-@click.option("--data", default="", type=click.Path(), help="Folder of the unpacked download.")
+@click.option("--data", default="", type=click.Path(), help="Folder of the download or your own.")
 @click.option("--out", required=True, type=click.Path(), help="artifacts/<backbone>/<variant>")
 @click.option("--recipe", help="demos, nearest, or several joined by + [default: demos].")
 @click.option("--lm", "lm_name", help="Language model [default: $LYNX_LM, else local].")
