@@ -90,5 +90,7 @@ def show_report(report: Report, out: str | None, as_json: bool) -> int:
     else:
         click.echo(visible(report_page(report)).rstrip())
         if out:
+            if any(report.unscored.values()):
+                click.echo(f"\nWhy some were not scored stands at the end of {out}/errors.md")
             click.echo(f"\nKept in {out}: report.json, report.md, errors.md, predictions.jsonl")
     return 0 if report.scored else 1
