@@ -1,5 +1,5 @@
 #!/bin/sh
-# Three questions to the sample warehouse: a count by group, a code of the glossary, a definition.
+# Three questions to the sample warehouse: a count by group, and two that need codes of the glossary.
 # usage: demo.sh LYNX DATABASE DOCS
 set -eu
 lynx=$1 database=$2 docs=$3
@@ -11,5 +11,5 @@ ask() {
 }
 ask "How many stores, open or closed, does each region have? Give the region and the number of stores, regions in alphabetical order."
 ask "How many orders were sold on the marketplace?"
-ask "How large is the support backlog at each priority? Give the priority number and the number of tickets, most urgent first."
+ask "How many customers are Gold members of the loyalty programme?"
 printf '\nThe command is %s; activate its environment, or call it by this path.\n' "$lynx"
