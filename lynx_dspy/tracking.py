@@ -27,8 +27,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lynx_dspy.errors import BadInput
-from lynx_dspy.reporting import entries, spool
+from lynx_dspy.lm import redact
+from lynx_dspy.optimize.artifact import MANIFEST
+from lynx_dspy.optimize.folders import located
+from lynx_dspy.optimize.records import RUN
+from lynx_dspy.reporting import spool
+from lynx_dspy.reporting.artifact_entries import entry_of_artifact
 from lynx_dspy.reporting.entries import QUESTIONS, Entry
+from lynx_dspy.reporting.run_entries import entry_of_run, entry_of_study
 from lynx_dspy.reporting.variants import Tracked
 
 # MLflow reads these when it is imported. Nothing is told to its makers, a server that is down is
@@ -94,6 +100,11 @@ class Store:
         for name in ("mlflow", "alembic"):  # its notes on migrations are nobody's affair
             logging.getLogger(name).setLevel(logging.ERROR)
 
+    @property
+    def shown(self) -> str:
+        """The store's address without a password."""
+        return redact(self.uri)
+
     def track(self, entry: Entry) -> Logged | Kept:
         """Log an entry, unless it is there already; keep it if the store does not take it.
 
@@ -129,7 +140,9 @@ class Store:
                 if "lynx.questions" in run.data.tags and run.info.status == _FINISHED:
                     yield from self._tracked(run)
         except _FAULTS as error:
-            raise BadInput(f"Cannot read the MLflow store {self.uri}: {_one_line(error)}") from None
+            raise BadInput(
+                f"Cannot read the MLflow store {self.shown}: {_one_line(error)}"
+            ) from None
 
     def experiment(self, name: str) -> str:
         """The id of an experiment, which is made if there is none of this name."""
@@ -175,8 +188,8 @@ class Store:
 
     def _url(self, experiment: str, run_id: str) -> str:
         if not self.is_server:
-            return self.uri
-        return f"{self.uri.rstrip('/')}/#/experiments/{experiment}/runs/{run_id}"
+            return self.shown
+        return f"{self.shown.rstrip('/')}/#/experiments/{experiment}/runs/{run_id}"
 
     def _same(self, client: MlflowClient, experiment: str, key: str) -> str:
         """The finished run of an entry, or nothing; what broke off midway is removed."""
@@ -212,19 +225,37 @@ class Store:
         yield from Tracked.by_split(run.info.run_id, run.data.tags, run.data.metrics, rows)
 
 
+def entry_of(folder: str | Path) -> Entry:
+    """The entry of a finished run, an artifact or a study, whichever lies in `folder`.
+
+    Raises `BadInput` for a folder that is none of them, or that is not finished.
+    """
+    place = located(Path(folder))
+    if (place / MANIFEST).is_file():
+        return entry_of_artifact(place)
+    if (place / RUN).is_file():
+        return entry_of_run(place)
+    if any(place.glob(f"*/{RUN}")):
+        return entry_of_study(place)
+    raise BadInput(
+        f"{folder} holds neither a run of lynx eval, nor an artifact of lynx compile, nor a study "
+        "of lynx ablate. Name one of their --out folders."
+    )
+
+
 def track_run(folder: str | Path, store: Store | None = None) -> Logged | Kept:
     """Log a finished run of `lynx eval` or `lynx score`. Raises `BadInput`."""
-    return (store or Store()).track(entries.entry_of_run(folder))
+    return (store or Store()).track(entry_of_run(folder))
 
 
 def track_compile(folder: str | Path, store: Store | None = None) -> Logged | Kept:
     """Log a compiled artifact, with its baseline and candidates. Raises `ArtifactError`."""
-    return (store or Store()).track(entries.entry_of_artifact(folder))
+    return (store or Store()).track(entry_of_artifact(folder))
 
 
 def track_ablation(folder: str | Path, store: Store | None = None) -> Logged | Kept:
     """Log a study of `lynx ablate`: a parent with a child a variant. Raises `BadInput`."""
-    return (store or Store()).track(entries.entry_of_study(folder))
+    return (store or Store()).track(entry_of_study(folder))
 
 
 @contextmanager
@@ -240,7 +271,7 @@ def tracing(name: str, store: Store | None = None) -> Iterator[str]:
         mlflow.set_experiment(experiment_id=store.experiment(f"lynx-{name}"))
     except _FAULTS as error:
         _give_back(before)
-        yield f"No traces: the MLflow store {store.uri} cannot be used: {_one_line(error)}"
+        yield f"No traces: the MLflow store {store.shown} cannot be used: {_one_line(error)}"
         return
     only_traces = {"log_traces_from_eval": False, "log_compiles": False, "log_evals": False}
     mlflow.dspy.autolog(log_traces=True, silent=True, **only_traces)
@@ -357,4 +388,4 @@ def _clipped(text: str) -> str:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
+    return redact(" ".join(str(error).split()))[:300]

@@ -23,9 +23,16 @@ from lynx_dspy.errors import BadInput
 from lynx_dspy.metrics.intervals import wilson
 from lynx_dspy.optimize.artifact import save
 from lynx_dspy.optimize.manifest import Backbone, Manifest, RecipeRun, Scores, SplitRecord, Used
-from lynx_dspy.reporting.entries import entry_of
 from lynx_dspy.reporting.variants import chosen
-from lynx_dspy.tracking import Kept, Logged, Store, track_ablation, track_compile, track_run
+from lynx_dspy.tracking import (
+    Kept,
+    Logged,
+    Store,
+    entry_of,
+    track_ablation,
+    track_compile,
+    track_run,
+)
 
 _SPEC = importlib.util.spec_from_file_location(
     "runs_by_hand", Path(__file__).parent / "reporting/conftest.py"

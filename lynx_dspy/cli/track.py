@@ -26,8 +26,7 @@ def command(folders: tuple[str, ...], as_json: bool) -> int:
     The store is that of $MLFLOW_TRACKING_URI, else ./lynx-mlflow/store.db. What is there already
     is not logged again. Exit code 1 if something could not be sent and is kept.
     """
-    from lynx_dspy.reporting.entries import entry_of
-    from lynx_dspy.tracking import Kept, Store
+    from lynx_dspy.tracking import Kept, Store, entry_of
 
     store = Store()
     if folders == (SYNC,):
@@ -39,7 +38,7 @@ def command(folders: tuple[str, ...], as_json: bool) -> int:
         results = map(store.track, entries)
     found = [_told(result, quiet=as_json) for result in results]
     if as_json:
-        echo_json({"store": store.uri, "tracked": [_record(one) for one in found]})
+        echo_json({"store": store.shown, "tracked": [_record(one) for one in found]})
     elif not found:
         click.echo("Nothing is waiting.")
     return 1 if any(isinstance(one, Kept) for one in found) else 0
@@ -48,8 +47,7 @@ def command(folders: tuple[str, ...], as_json: bool) -> int:
 def track(folder: str | Path) -> None:
     """What `--track` of other commands does at their end; it never changes how they end."""
     from lynx_dspy.errors import LynxError
-    from lynx_dspy.reporting.entries import entry_of
-    from lynx_dspy.tracking import Store
+    from lynx_dspy.tracking import Store, entry_of
 
     try:
         result = Store().track(entry_of(folder))

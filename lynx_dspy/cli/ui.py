@@ -20,7 +20,7 @@ def command(port: int) -> int:
 
     store = Store()
     if store.is_server:
-        click.echo(f"Open {store.uri}")
+        click.echo(f"Open {store.shown}")
         return 0
-    click.echo(f"Open http://127.0.0.1:{port} (store: {store.uri})")
+    click.echo(f"Open http://127.0.0.1:{port} (store: {store.shown})")
     return subprocess.run(store.ui_command(port), check=False).returncode
