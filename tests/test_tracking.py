@@ -52,12 +52,10 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def serve(folder: Path, port: int) -> subprocess.Popen[bytes]:
-    """A server of one process, when it answers."""
-    where = ["--backend-store-uri", f"sqlite:///{folder / 'server.db'}"]
-    where += ["--artifacts-destination", str(folder / "files"), "--workers", "1"]
+def serve(command: list[str], port: int) -> subprocess.Popen[bytes]:
+    """The server that the command starts, when it answers."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "mlflow", "server", *where, "--host", "127.0.0.1", "-p", str(port)],
+        command,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
@@ -81,8 +79,11 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    port = free_port()
-    process = serve(tmp_path_factory.mktemp("server"), port)
+    folder, port = tmp_path_factory.mktemp("server"), free_port()
+    where = ["--backend-store-uri", f"sqlite:///{folder / 'server.db'}"]
+    where += ["--artifacts-destination", str(folder / "files"), "--workers", "1"]
+    on = ["--host", "127.0.0.1", "-p", str(port)]
+    process = serve([sys.executable, "-m", "mlflow", "server", *where, *on], port)
     yield f"http://127.0.0.1:{port}"
     stop(process)
 
@@ -255,6 +256,23 @@ def test_what_broke_off_midway_is_replaced(store: Store, artifact: Path) -> None
     experiment = store.experiment("lynx-shop")
     runs = MlflowClient(store.uri).search_runs([experiment], "tags.`lynx.kind` = 'compile'")
     assert [run.info.run_id for run in runs] == [logged.run_id]
+
+
+def test_the_pages_show_what_is_in_the_project(store: Store, artifact: Path) -> None:
+    logged = track_compile(artifact, store)
+    assert isinstance(logged, Logged)
+    port = free_port()
+    process = serve(store.ui_command(port), port)
+    try:
+        base = f"http://127.0.0.1:{port}"
+        with urllib.request.urlopen(base, timeout=10) as page:
+            assert b"<title>MLflow</title>" in page.read()
+        shown = f"{base}/get-artifact?path=questions.json&run_uuid={logged.run_id}"
+        with urllib.request.urlopen(shown, timeout=10) as table:
+            assert json.load(table)["data"][0][:2] == ["val", "q0"]
+        assert MlflowClient(base).get_run(logged.run_id).data.metrics["val/ex"] == 0.75
+    finally:
+        stop(process)
 
 
 def test_nothing_tracked_yet_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
@@ -45,6 +46,8 @@ _STYLE: dict[RcKeyType, Any] = {
 }
 _METADATA = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 _MAX_LABEL = 48
+_NAME_WIDTH, _NAME_HEIGHT = 0.3, 4.5
+"""Room that a name needs in a scatter: a share of the width, and percent of the height."""
 
 
 def image(chart: Chart, format_: str) -> bytes:
@@ -160,12 +163,41 @@ def _scatter(axes: Axes, chart: Chart) -> None:
             elinewidth=1,
             label=_label(series),
         )
-        for x, y, position in zip(at, heights, there, strict=True):
-            name = one_line(series.names[position])[:_MAX_LABEL]
-            axes.annotate(name, (x, y), (5, 5), textcoords="offset points", fontsize=8)
+    _name_points(axes, chart)
     axes.margins(x=0.25)  # the names stand to the right of the points
     axes.set_xlim(left=0)
     axes.set_ylim(top=100)
+
+
+def _name_points(axes: Axes, chart: Chart) -> None:
+    """Names beside the points of a scatter, moved up where they would cover each other."""
+    named = [
+        (x, 100 * point.value, one_line(name)[:_MAX_LABEL])
+        for series in chart.series
+        for x, point, name in zip(series.at, series.points, series.names, strict=True)
+        if point
+    ]
+    shift = 0.01 * max((x for x, _, _ in named), default=0.0)
+    for (x, y, name), height in zip(named, spread([(x, y) for x, y, _ in named]), strict=True):
+        axes.annotate(name, (x, y), (x + shift, height), fontsize=8, textcoords="data", va="bottom")
+
+
+def spread(places: Sequence[tuple[float, float]]) -> list[float]:
+    """Heights in percent for texts that begin at these places, so that no two are too near.
+
+    >>> spread([(100.0, 50.0), (110.0, 51.0), (900.0, 50.0)])
+    [51.0, 55.5, 51.0]
+    """
+    near = _NAME_WIDTH * max((x for x, _ in places), default=0.0)
+    heights: dict[int, float] = {}
+    for position in sorted(range(len(places)), key=lambda p: (places[p][1], p)):
+        x, height = places[position][0], places[position][1] + 1.0
+        beside = sorted(h for p, h in heights.items() if abs(places[p][0] - x) < near)
+        for taken in beside:
+            if abs(taken - height) < _NAME_HEIGHT:
+                height = taken + _NAME_HEIGHT
+        heights[position] = height
+    return [heights[position] for position in range(len(places))]
 
 
 _DRAWERS = {"bars": _bars, "lines": _lines, "scatter": _scatter}
