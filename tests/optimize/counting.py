@@ -94,11 +94,12 @@ def model(engine: CountingEngine, name: str = "test/counting") -> dspy.LM:
 
 
 def program(**changes: Any) -> lynx.Lynx:
-    """Writes and repairs in one call each."""
+    """Writes and repairs in one call each; no embedder, since torch's threads die in a fork."""
     config = LynxConfig(
         stages=frozenset({"generator.formulate", "reviser.repair"}),
         omitted_outputs=frozenset({"analysis"}),
         adapter="fenced",
+        embedding_links=False,
         max_rounds=1,
     )
     return lynx.Lynx(config=config.with_(**changes))
