@@ -1,0 +1,103 @@
+"""An audit hook (PEP 578): Python's own calls that a program may not make.
+
+The hook holds for all of the process and cannot be taken out again. It sees what goes through
+Python; code in C that opens a file by itself is the affair of Landlock and seccomp.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+MARK = "the sandbox allows no"
+
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+_DENIED = (
+    "_posixsubprocess.",
+    "_winapi.",
+    "ctypes.",
+    "cpython.run_",
+    "ensurepip.",
+    "fcntl.",
+    "ftplib.",
+    "gc.get_",
+    "glob.glob",
+    "http.client.",
+    "imaplib.",
+    "msvcrt.",
+    "nntplib.",
+    "pickle.find_class",
+    "poplib.",
+    "pty.",
+    "resource.",
+    "shutil.",
+    "signal.",
+    "smtplib.",
+    "socket.",
+    "sqlite3.",
+    "subprocess.",
+    "sys.addaudithook",
+    "sys.setprofile",
+    "sys.settrace",
+    "syslog.",
+    "telnetlib.",
+    "tempfile.",
+    "urllib.",
+    "webbrowser.",
+    "winreg.",
+)
+"""Beginnings of the events that are never allowed."""
+
+_ALLOWED_OF_OS = frozenset({"os.listdir", "os.scandir"})
+
+_NEVER_IMPORTED = frozenset(
+    "socket _socket ssl _ssl subprocess _posixsubprocess ctypes _ctypes multiprocessing "
+    "_multiprocessing asyncio pty fcntl sqlite3 _sqlite3 http urllib.request ftplib smtplib "
+    "webbrowser venv pip ensurepip antigravity idlelib tkinter".split()
+)
+
+
+class Denied(PermissionError):
+    """What the hook raises; its text begins with `MARK`."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{MARK} {what}")
+
+
+def install(readable: Sequence[Path]) -> None:
+    """Begin to deny. Files may be read below `readable` only."""
+    sys.addaudithook(_hook(tuple(os.path.realpath(path) for path in readable)))
+
+
+def _hook(roots: tuple[str, ...]) -> Callable[[str, tuple[object, ...]], None]:
+    below = tuple(f"{root}{os.sep}" for root in roots)
+    exact = frozenset(roots)
+    denied = _DENIED
+    fsdecode, realpath = os.fsdecode, os.path.realpath
+
+    def is_readable(path: object) -> bool:
+        text = realpath(fsdecode(path))  # type: ignore[arg-type]
+        return text in exact or text.startswith(below)
+
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        if event == "open":
+            path, _, flags = arguments
+            if isinstance(path, int):
+                return
+            if isinstance(flags, int) and flags & _WRITES:
+                raise Denied(f"opening of a file to write ({path!r})")
+            if not is_readable(path):
+                raise Denied(f"reading of {path!r}")
+        elif event == "import":
+            if str(arguments[0]) in _NEVER_IMPORTED:
+                raise Denied(f"import of {arguments[0]}")
+        elif event.startswith(denied):
+            raise Denied(event)
+        elif event.startswith("os."):
+            if event not in _ALLOWED_OF_OS or not is_readable(arguments[0] or "."):
+                raise Denied(event)
+
+    return hook
