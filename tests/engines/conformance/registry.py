@@ -1,0 +1,9 @@
+"""The engines that the suite runs on: one line each."""
+
+from __future__ import annotations
+
+from conformance.adapters.duckdb import DuckDB
+from conformance.adapters.sqlite import SQLite
+from conformance.kit import Adapter
+
+ADAPTERS: tuple[type[Adapter], ...] = (SQLite, DuckDB)
