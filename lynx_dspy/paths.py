@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from lynx_dspy.errors import BadInput
@@ -15,3 +16,11 @@ def expanded(text: str | Path) -> Path:
         raise BadInput(
             f"Cannot find the home folder in {str(text)!r}. Give a full path."
         ) from error
+
+
+def config_home() -> Path:
+    """The folder of what a user has set up: `LYNX_CONFIG`, else the user's config folder."""
+    import platformdirs
+
+    chosen = os.environ.get("LYNX_CONFIG")
+    return expanded(chosen) if chosen else Path(platformdirs.user_config_dir("lynx"))

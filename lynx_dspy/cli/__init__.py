@@ -28,6 +28,7 @@ _COMMANDS = {
     "track": ("track", "Log finished runs and artifacts to MLflow; sync what is waiting."),
     "compare": ("compare", "Tracked variants side by side, with paired tests and costs."),
     "ui": ("ui", "Open MLflow's pages over what is tracked."),
+    "connect": ("connect", "Name databases, so that --db NAME works everywhere."),
     "docs": ("docs", "Read, embed and index documents once, and search them."),
     "pack": ("pack", "Freeze pages into an offline knowledge pack, and verify one."),
     "model": ("model", "Pull, list and find the embedded models."),

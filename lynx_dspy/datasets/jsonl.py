@@ -1,7 +1,8 @@
 """A user's own questions: `<split>.jsonl` or `<split>.csv` in a folder, or such a file itself.
 
     question    required
-    database    required: what `lynx_dspy.connect` takes; a path is relative to the file's folder
+    database    required: what `lynx_dspy.connect` takes, names of `lynx connect` too; a path is
+                relative to the file's folder
     evidence    a hint for this question
     documents   paths of texts for this question, relative to the file's folder
     gold_sql    a query, or several acceptable ones
@@ -19,6 +20,7 @@ from pathlib import Path
 
 import dspy
 
+from lynx_dspy import connections
 from lynx_dspy.datasets import files
 from lynx_dspy.datasets.examples import example
 from lynx_dspy.errors import BadInput
@@ -63,7 +65,7 @@ def _example(path: Path, position: int, record: files.Record) -> dspy.Example:
     if lacking:
         raise BadInput(f"{path}, question {position} has no {' and no '.join(lacking)}.")
     database = str(record["database"])
-    if "://" not in database and not database.startswith("metadata:"):
+    if not _is_address(path.parent, database):
         database = str(path.parent / database)
     return example(
         id=str(record.get("id") or position),
@@ -78,6 +80,13 @@ def _example(path: Path, position: int, record: files.Record) -> dspy.Example:
         gold_csv=_paths(path, position, record.get("gold_csv")),
         difficulty=str(record.get("difficulty") or ""),
     )
+
+
+def _is_address(folder: Path, database: str) -> bool:
+    """Whether a question's database is no path: a URL, or a saved name that no file here has."""
+    if "://" in database or database.startswith("metadata:"):
+        return True
+    return connections.is_saved(database) and not (folder / database).exists()
 
 
 def _csv_records(path: Path) -> list[files.Record]:
@@ -106,6 +115,8 @@ def _paths(path: Path, position: int, value: str | list[str] | None) -> list[Pat
 
 
 def _dialect(database: str) -> str:
+    if connections.is_saved(database):
+        database = connections.listed()[database]
     scheme, mark, _ = database.partition(":///")
     if mark:
         return "sqlite" if scheme == "sqlite" else "duckdb"

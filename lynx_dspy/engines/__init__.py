@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
+from lynx_dspy.connections import resolve
 from lynx_dspy.engines.base import Database
 from lynx_dspy.engines.locate import locate
 
@@ -17,6 +18,7 @@ _ENGINES = {
     "duckdb": ("lynx_dspy.engines.duckdb", "DuckDBDatabase"),
     "files": ("lynx_dspy.engines.files", "FilesDatabase"),
     "metadata": ("lynx_dspy.engines.metadata", "MetadataDatabase"),
+    "frames": ("lynx_dspy.engines.python.frames", "FramesDatabase"),
 }
 """Scheme -> module and class. Modules are imported when first asked for."""
 
@@ -33,12 +35,19 @@ def connect(url: str | Path) -> Database:
     a tables file (`#NAME` chooses one of its databases, `?dialect=NAME` says how DDL is written).
     It has a schema; running a program gives `Status.UNAVAILABLE`.
 
+    A bare word that is no file is a name that `lynx connect --save` keeps.
+
+    `frames:///PATH` is the same folder or file as `files:///PATH`, for programs in Python.
+
     Raises `DatabaseError` (one line) for anything that cannot be read as a database with tables,
     and `UnknownName` for a scheme that no engine serves.
     """
+    url = resolve(url) if isinstance(url, str) else url
     scheme, colon, address = str(url).partition(":")
     if colon and scheme.lower() == "metadata" and not isinstance(url, Path):
         return _engine("metadata")(address)
+    if colon and scheme.lower() == "frames" and not isinstance(url, Path):
+        return _engine("frames")(locate(f"files:{address}", ("files",)).path)
     place = locate(url, tuple(_ENGINES))
     return _engine(place.kind)(place.path)
 
