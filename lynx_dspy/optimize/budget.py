@@ -112,6 +112,16 @@ class Meter:
         if not self.budget.allows(self.spent + self.reserve):
             raise BudgetSpent
 
+    def add(self, place: str, id: str, spent: Spent) -> None:
+        """Count what is no question, such as a call that writes instructions; once a place and id.
+
+        Raises `BudgetSpent` as `look` does.
+        """
+        self._counted[place, id] = spent
+        self._tell()
+        if not self.budget.allows(self.spent + self.reserve):
+            raise BudgetSpent
+
     def lead(self, name: str, value: float) -> None:
         """Note the best candidate so far, and tell of it."""
         self.leader, self.best = name, value

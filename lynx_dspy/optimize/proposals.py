@@ -33,13 +33,15 @@ _SHARED = {
 @dataclass(frozen=True, slots=True)
 class Task:
     """What a recipe starts from: the program so far, its config, the training questions, and the
-    search that will try what it proposes (with the runs and the budget)."""
+    search that will try what it proposes (with the runs and the budget). `writer` is the model
+    that writes instructions, the program's own if None."""
 
     program: Lynx
     config: LynxConfig
     train: Questions
     search: Search
     seed: int
+    writer: dspy.LM | None = None
 
 
 def propose_demos(task: Task, recipe: DemosRecipe) -> list[Candidate]:

@@ -102,7 +102,7 @@ class Runs:
         self, folder: Path, lm: dspy.LM, meter: Meter, workers: int = 1, **options: Any
     ) -> None:
         self.folder, self.meter = folder, meter
-        self._lm, self._workers, self._options = lm, workers, options
+        self.lm, self._workers, self._options = lm, workers, options
 
     def place(self, name: str, split: str) -> Path:
         """Where the run of a program (by its hash) over a split is kept."""
@@ -114,10 +114,12 @@ class Runs:
         folder: Path,
         questions: Questions,
         observe: Observe | None = None,
+        lm: dspy.LM | None = None,
     ) -> list[Record]:
         """The records of all `questions`, asking those that are not done.
 
-        Raises `BudgetSpent` between two questions, `BadInput` and `ModelError` as `evaluate`.
+        `lm` takes the place of the runs' own model. Raises `BudgetSpent` between two questions,
+        `BadInput` and `ModelError` as `evaluate`.
         """
         ids = [one.id for one in questions.examples]
         before = 0
@@ -130,7 +132,7 @@ class Runs:
         evaluate(
             program,
             questions,
-            lm=self._lm,
+            lm=lm or self.lm,
             out=folder,
             workers=self._workers,
             watch=tick,
@@ -194,7 +196,7 @@ class Search:
         """
         field_ = [one for one in unique(others) if one.hash != holder.hash]
         total = len(self.val.examples)
-        standings = {holder.hash: Standing(holder, self._worth(holder, total), total)}
+        standings = {holder.hash: Standing(holder, self.worth(holder, total), total)}
         self.runs.meter.lead(holder.name, standings[holder.hash].worth.ex)
         self.runs.meter.planned += planned(len(field_), total, recipe)
         spent = False
@@ -214,19 +216,35 @@ class Search:
         self.runs.meter.lead(best.candidate.name, best.worth.ex)
         return Found(best.candidate, tuple(standings.values()), spent)
 
+    def stand(self, candidate: Candidate, asked: int) -> tuple[Standing | None, bool]:
+        """The candidate on the first `asked` questions, and whether the budget is spent.
+
+        Without a standing if it was spent before the last of them.
+        """
+        self.runs.meter.phase = f"{candidate.name}, {asked} questions"
+        short = False
+        try:
+            self.records(candidate, asked)
+        except BudgetSpent:
+            short = True
+            done = {record["id"] for record in self.kept(candidate)}
+            if any(one.id not in done for one in self.val.examples[:asked]):
+                return None, True
+        return Standing(candidate, self.worth(candidate, asked), asked), short
+
+    def worth(self, candidate: Candidate, asked: int | None = None) -> Worth:
+        """What the candidate was worth on the first `asked` questions (all), without asking."""
+        ids = {one.id for one in self.val.examples[:asked]}
+        return self.objective.worth([r for r in self.kept(candidate) if r["id"] in ids])
+
     def _rung(self, field_: Sequence[Candidate], asked: int) -> tuple[list[Standing], bool]:
         """Those candidates that could be asked `asked` questions, and whether money ran out."""
         ran: list[Standing] = []
         for candidate in field_:
-            self.runs.meter.phase = f"{candidate.name}, {asked} questions"
-            try:
-                self.records(candidate, asked)
-            except BudgetSpent:
-                done = {record["id"] for record in self.kept(candidate)}
-                if all(one.id in done for one in self.val.examples[:asked]):
-                    ran.append(Standing(candidate, self._worth(candidate, asked), asked))
+            standing, short = self.stand(candidate, asked)
+            ran += [standing] if standing is not None else []
+            if short:
                 return ran, True
-            ran.append(Standing(candidate, self._worth(candidate, asked), asked))
         return ran, False
 
     def _better(
@@ -238,14 +256,10 @@ class Search:
     ) -> list[Candidate]:
         """The better share of a rung, best first, so that a short budget goes to the best."""
         ranked = sorted(ran, key=lambda s: s.worth, reverse=True)
-        known = [(s.worth, s.candidate) for s in ranked] + [(self._worth(holder, asked), holder)]
+        known = [(s.worth, s.candidate) for s in ranked] + [(self.worth(holder, asked), holder)]
         best = max(known, key=lambda pair: pair[0])
         self.runs.meter.lead(best[1].name, best[0].ex)
         return [s.candidate for s in ranked[: max(1, math.ceil(len(ranked) * recipe.keep))]]
-
-    def _worth(self, candidate: Candidate, asked: int) -> Worth:
-        ids = {one.id for one in self.val.examples[:asked]}
-        return self.objective.worth([r for r in self.kept(candidate) if r["id"] in ids])
 
 
 @dataclass(frozen=True, slots=True)
