@@ -272,7 +272,7 @@ def _address(url: str) -> SplitResult:
     # A password that is not percent-encoded leaves its end outside of the address.
     if port_or_none == _UNREADABLE or "@" in parts.path:
         raise BadInput(
-            "The URL's address cannot be read. In a password write @ : / ? # as %40 %3A %2F %3F %23."
+            "The URL's address cannot be read. In a password write @ : / ? # as %40 %3A %2F %3F %23"
         )
     return parts
 

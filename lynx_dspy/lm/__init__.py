@@ -25,6 +25,7 @@ __all__ = ["adapter_for", "describe", "explain", "lm", "redact"]
 _LOCAL_MAX_TOKENS = 512  # weak models run on
 _API_MAX_TOKENS = 4_000
 _API_RETRIES = 3
+_SERVED = "@http"
 _LOCAL_OPTIONS = frozenset({"context", "threads", "timeout"})
 
 _KEYS: dict[str, tuple[str, ...]] = {
@@ -59,15 +60,17 @@ def lm(name: str | None = None, **options: Any) -> dspy.LM:
     """The language model of this name; without one that of `LYNX_LM`, else the embedded one.
 
     `local`, `local:NAME` (a pulled model), `local:/path/to/model.gguf`, or any name that DSPy takes
-    with its provider (`openai/gpt-4o`, `ollama_chat/qwen3:14b`). `options` are those of `dspy.LM`,
-    and for local models `context`, `threads` and `timeout` (seconds of one generation). Temperature
-    is 0 unless asked otherwise. Raises `ModelError` (or its `ModelMissing`) in one line.
+    with its provider (`openai/gpt-4o`, `ollama_chat/qwen3:14b`), or with servers of one's own that
+    serve it (`openai/qwen@http://HOST:8001/v1,http://HOST:8002/v1`, see `lm.spread`). `options` are
+    those of `dspy.LM`, for local models also `context`, `threads` and `timeout` (seconds of one
+    generation), for servers `affinity` and `timeout`. Temperature is 0 unless asked otherwise.
+    Raises `ModelError` (or its `ModelMissing`) in one line.
     """
     name = (name or os.environ.get("LYNX_LM") or "local").strip()
     scheme, _, rest = name.partition(":")
     if scheme == "local":
         return _local(rest or "local", options)
-    return _api(name, options)
+    return _served(name, options) if _SERVED in name else _api(name, options)
 
 
 def _local(target: str, options: dict[str, Any]) -> dspy.LM:
@@ -98,6 +101,22 @@ def _weights(target: str) -> tuple[Path, str]:
         raise ModelError(f"{model.name!r} is no language model. Known: local, local:PATH.gguf.")
     found = models.path(model.name)
     return found if found else _missing(model.name, f"lynx model pull {model.name}"), model.name
+
+
+def _served(name: str, options: dict[str, Any]) -> dspy.LM:
+    import dspy
+
+    from lynx_dspy.lm import spread
+
+    model, urls = spread.parse(name)
+    affinity = int(options.pop("affinity", 0))
+    settings = {key: options.pop(key) for key in ("timeout",) if key in options}
+    servers = spread.servers_for(model, urls, options.pop("api_key", None), **settings)
+    engine = spread.SpreadEngine(servers, affinity)
+    defaults = {"temperature": 0.0, "max_tokens": _API_MAX_TOKENS, "num_retries": _API_RETRIES}
+    return dspy.LM(
+        model, engine=engine, async_engine=spread.AsyncSpreadEngine(engine), **(defaults | options)
+    )
 
 
 def _missing(name: str, command: str) -> Path:
