@@ -19,8 +19,16 @@ _ENGINES = {
     "files": ("lynx_dspy.engines.files", "FilesDatabase"),
     "metadata": ("lynx_dspy.engines.metadata", "MetadataDatabase"),
     "frames": ("lynx_dspy.engines.python.frames", "FramesDatabase"),
+    "bigquery": ("lynx_dspy.engines.bigquery", "BigQueryDatabase"),
+    "snowflake": ("lynx_dspy.engines.snowflake", "SnowflakeDatabase"),
+    "spark": ("lynx_dspy.engines.spark", "SparkDatabase"),
+    "sc": ("lynx_dspy.engines.spark", "connect_remote"),
+    "server": ("lynx_dspy.engines.sqlalchemy", "ServerDatabase"),
 }
 """Scheme -> module and class. Modules are imported when first asked for."""
+
+_WAREHOUSES = ("bigquery", "snowflake", "spark", "sc")
+"""Engines whose classes read the address behind the scheme themselves."""
 
 
 def connect(url: str | Path) -> Database:
@@ -35,6 +43,12 @@ def connect(url: str | Path) -> Database:
     a tables file (`#NAME` chooses one of its databases, `?dialect=NAME` says how DDL is written).
     It has a schema; running a program gives `Status.UNAVAILABLE`.
 
+    `bigquery://PROJECT/DATASET`, `snowflake://ACCOUNT/DATABASE`, `spark:FOLDER`, `spark://HOST:7077`
+    and `sc://HOST` (Spark Connect) need an extra of the same name; see docs/how-to/warehouses.md.
+
+    `postgresql://`, `mysql://`, `mariadb://` and any other URL of SQLAlchemy's open a database of a
+    server (extras `postgres` and `mysql`); see docs/how-to/servers.md.
+
     A bare word that is no file is a name that `lynx connect --save` keeps.
 
     `frames:///PATH` is the same folder or file as `files:///PATH`, for programs in Python.
@@ -48,6 +62,10 @@ def connect(url: str | Path) -> Database:
         return _engine("metadata")(address)
     if colon and scheme.lower() == "frames" and not isinstance(url, Path):
         return _engine("frames")(locate(f"files:{address}", ("files",)).path)
+    if colon and scheme.lower() in _WAREHOUSES and not isinstance(url, Path):
+        return _engine(scheme.lower())(address)
+    if address.startswith("//") and scheme.lower() not in _ENGINES and not isinstance(url, Path):
+        return _engine("server")(url)
     place = locate(url, tuple(_ENGINES))
     return _engine(place.kind)(place.path)
 

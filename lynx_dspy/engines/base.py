@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from lynx_dspy.values import Limits, Outcome, Row, Schema
+from lynx_dspy.values import Finding, Limits, Outcome, Row, Schema
 
 
 class Database(ABC):
@@ -31,6 +31,14 @@ class Database(ABC):
     @abstractmethod
     def execute(self, code: str, limits: Limits | None = None) -> Outcome:
         """Run an untrusted program: guarded, read-only, limited. Never raises for what it holds."""
+
+    def dry_run(self, code: str) -> tuple[Finding, ...]:
+        """What the engine holds against an untrusted program without running it; never raises.
+
+        For engines that must be asked, as a planner or a dry run; others leave it to the static
+        check, and have nothing to add.
+        """
+        return ()
 
     @abstractmethod
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:

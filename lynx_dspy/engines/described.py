@@ -13,7 +13,7 @@ from lynx_dspy.engines.base import Database
 from lynx_dspy.engines.metadata import MetadataDatabase
 from lynx_dspy.grounding.schema import with_descriptions
 from lynx_dspy.grounding.sources import Conflict, Merged, Reading, merge, read
-from lynx_dspy.values import Limits, Outcome, Row, Schema
+from lynx_dspy.values import Finding, Limits, Outcome, Row, Schema
 
 Descriptions = Mapping[str, Mapping[str, str]]
 """`{table: {column: text}}`; the key "" of a table describes the table itself."""
@@ -31,6 +31,9 @@ class _Wrapped(Database):
 
     def execute(self, code: str, limits: Limits | None = None) -> Outcome:
         return self._database.execute(code, limits)
+
+    def dry_run(self, code: str) -> tuple[Finding, ...]:
+        return self._database.dry_run(code)
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         return self._database.query(sql, parameters)

@@ -10,6 +10,9 @@ from lynx_dspy.values import FailureClass, Limits, Outcome, Status
 Verdict = Status | FailureClass
 Table = tuple[tuple[str, Verdict], ...]
 
+_GONE = Status.UNAVAILABLE
+_SYNTAX, _SCHEMA = FailureClass.SYNTAX, FailureClass.SCHEMA
+
 _SQLITE: Table = (
     (r"not authorized|prohibited|readonly database|access to .* is", Status.BLOCKED),
     (r"only execute one statement", Status.BLOCKED),
@@ -38,12 +41,52 @@ _DUCKDB: Table = (
     (r"", FailureClass.SEMANTIC),
 )
 
-TABLES: Mapping[str, Table] = {"sqlite": _SQLITE, "duckdb": _DUCKDB}
+_POSTGRES: Table = (
+    (r"^\[(25006|42501|42P11)\]|can only be used to specify a query", Status.BLOCKED),
+    (r"cannot insert multiple commands|DECLARE .* must not", Status.BLOCKED),
+    (r"^\[57014\]", Status.TIMEOUT),
+    (r"^\[53400\]", FailureClass.SEMANTIC),
+    (r"^\[(08|53|55|57|58|F0|XX|40)\w+\]", Status.UNAVAILABLE),
+    (r"network error|connection is closed|server closed|can't create a connection", _GONE),
+    (r"^\[(42601|42602|42622|42883|42P18|54001|54023)\]", FailureClass.SYNTAX),
+    (r"^\[(42P01|42703|42702|42704|42712|42P09|42725|42P02|3F000)\]", FailureClass.SCHEMA),
+    (r"", FailureClass.SEMANTIC),
+)
+"""By SQLSTATE: postgresql.org/docs, errcodes-appendix."""
+
+_MYSQL: Table = (
+    (r"^\[(1142|1143|1044|1227|1370|1290|1792|1345|1410)\]", Status.BLOCKED),
+    (r"^\[(1317|1969|3024)\]", Status.TIMEOUT),
+    (r"^\[(2\d\d\d|1040|1053|1077|1079|1152|1153|1159|1205|1213|1021|1037|1927)\]", _GONE),
+    (r"^\[(1064|1065|1149|1305|1128|1582|1583|1248|1630)\]", FailureClass.SYNTAX),
+    (r"^\[(1054|1146|1052|1109|1051|1049|1066|1060|1356)\]", FailureClass.SCHEMA),
+    (r"", FailureClass.SEMANTIC),
+)
+"""By error number: mariadb.com/kb, MariaDB error codes."""
+
+_OTHER: Table = (
+    (r"read.?only|permission|privilege|not authorized|denied", Status.BLOCKED),
+    (r"cancel|interrupt|time.?out|timed out", Status.TIMEOUT),
+    (r"connection|network|socket|server (closed|has gone)|unable to open", Status.UNAVAILABLE),
+    (r"syntax|parse|unrecognized token|no such function|function .*(not|unknown)", _SYNTAX),
+    (r"(no such|unknown|invalid|ambiguous|unresolved) (table|column|object|name|ident)", _SCHEMA),
+    (r"(table|column|relation|object|identifier)\b.*(not (found|exist)|does not|invalid)", _SCHEMA),
+    (r"", FailureClass.SEMANTIC),
+)
+"""By the words that most engines use; for those that no table of their own is kept for."""
+
+TABLES: Mapping[str, Table] = {
+    "sqlite": _SQLITE,
+    "duckdb": _DUCKDB,
+    "postgres": _POSTGRES,
+    "mysql": _MYSQL,
+}
 """Dialect -> (pattern of the raw message, what it means); the first that matches holds."""
 
 _LONGEST = 400
 _DECORATION = re.compile(
-    r"^(?:\w+ )*?(?:\w+ Error): |\s*(?:LINE \d+:|Possible solutions:|See also|Stack Trace).*", re.S
+    r"^\[\w*\] |^(?:\w+ )*?(?:\w+ Error): |\s*(?:LINE \d+:|Possible solutions:|See also|Stack Trace).*",
+    re.S,
 )
 
 
@@ -53,7 +96,9 @@ def failed(dialect: str, message: str, seconds: float = 0.0) -> Outcome:
     >>> failed("sqlite", "no such column: x").failure_class.value
     'schema'
     """
-    verdict = next(v for pattern, v in TABLES[dialect] if re.search(pattern, message, re.I | re.S))
+    verdict = next(
+        v for pattern, v in TABLES.get(dialect, _OTHER) if re.search(pattern, message, re.I | re.S)
+    )
     line = one_line(message)
     if isinstance(verdict, FailureClass):
         return Outcome(Status.ERROR, error=line, failure_class=verdict, seconds=seconds)

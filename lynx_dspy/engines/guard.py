@@ -40,7 +40,16 @@ _NODES = (
 
 _TABLE_FUNCTIONS = frozenset(
     [
-        *("range", "generate_series", "unnest", "explode", "flatten", "posexplode", "inline"),
+        *(
+            "range",
+            "generate_series",
+            "exploding_generate_series",
+            "unnest",
+            "explode",
+            "flatten",
+            "posexplode",
+            "inline",
+        ),
         *("json_each", "json_tree", "json_table", "json_array_elements"),
         *("json_array_elements_text", "jsonb_each", "jsonb_array_elements"),
         *("regexp_split_to_table", "string_split", "split_to_table", "histogram"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from conformance.adapters.duckdb import DuckDB
+from conformance.adapters.mariadb import MariaDB
+from conformance.adapters.postgres import Postgres
 from conformance.adapters.sqlite import SQLite
 from conformance.kit import Adapter
 
-ADAPTERS: tuple[type[Adapter], ...] = (SQLite, DuckDB)
+ADAPTERS: tuple[type[Adapter], ...] = (SQLite, DuckDB, Postgres, MariaDB)
