@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
@@ -52,8 +52,13 @@ _NAME_WIDTH, _NAME_HEIGHT = 0.3, 4.5
 
 def image(chart: Chart, format_: str) -> bytes:
     """The chart as `png` (150 dots an inch) or `svg`."""
+    return rendered(lambda: draw(chart), format_)
+
+
+def rendered(drawing: Callable[[], Figure], format_: str) -> bytes:
+    """What `drawing` gives, in the style of all figures, as `png` or `svg`."""
     with matplotlib.rc_context(_STYLE):
-        figure = draw(chart)
+        figure = drawing()
         stream = io.BytesIO()
         figure.savefig(stream, format=format_, dpi=150, metadata=_METADATA[format_])
     return stream.getvalue()
