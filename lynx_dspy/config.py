@@ -74,6 +74,10 @@ class LynxConfig:
     embedding_links: bool = True
     """Whether what names, notes and values leave open is linked by nearness of meaning (III-A2)."""
 
+    value_spellings: bool = True
+    """Whether values are also found that the question writes in another way: near spellings, dates,
+    percentages, words of long texts (III-A2)."""
+
     schema_tokens: int = 1_500
     """Budget of the structural share K*_struct (III-A2)."""
 
@@ -143,6 +147,7 @@ EMBEDDED = LynxConfig(
     candidates=5,
     rescue_candidates=5,
     embedding_links=False,
+    value_spellings=False,
     top_k=2,
     document_tokens=120,
     schema_tokens=700,
