@@ -22,12 +22,12 @@ from lynx_dspy.modules.candidates import Candidates, Sampler, agreement
 from lynx_dspy.modules.checker import Checker
 from lynx_dspy.modules.critic import Critic, Criticism, Memory
 from lynx_dspy.modules.delta import Change
-from lynx_dspy.modules.generator import Draft, Generator
+from lynx_dspy.modules.generator import Draft
+from lynx_dspy.modules.languages import language_named, require_fitting
 from lynx_dspy.modules.nearest import answering, artifact_files, restore_files
 from lynx_dspy.modules.patterns import PatternStore
-from lynx_dspy.modules.reviser import Reviser
 from lynx_dspy.modules.signals import signals
-from lynx_dspy.modules.verifier import Verdict, Verifier
+from lynx_dspy.modules.verifier import Verdict
 from lynx_dspy.progress import report
 from lynx_dspy.texts import encodable
 from lynx_dspy.values import Attempt, Ended, FailureClass, Finding, Outcome, Status
@@ -57,8 +57,9 @@ class Request:
 class Lynx(dspy.Module):
     """Answer a question over a database with a verified program.
 
-    Each part can be replaced (`ablations.py`); without a `config` the profile of the language model
-    in `dspy.settings` is used.
+    `language` is that of the program: sql, or python over the DataFrames of a folder. Each part can
+    be replaced (`ablations.py`); without a `config` the profile of the language model in
+    `dspy.settings` is used.
     """
 
     def __init__(
@@ -70,15 +71,18 @@ class Lynx(dspy.Module):
         reviser: dspy.Module | None = None,
         verifier: dspy.Module | None = None,
         config: LynxConfig | None = None,
+        language: str = "sql",
     ) -> None:
         super().__init__()
-        self.generator = generator or Generator()
+        parts = language_named(language)
+        self.generator = generator or parts.generator()
         self.candidates = Candidates()
-        self.checker = checker or Checker()
+        self.checker = checker or parts.checker()
         self.critic = critic or Critic()
-        self.reviser = reviser or Reviser()
-        self.verifier = verifier or Verifier()
+        self.reviser = reviser or parts.reviser()
+        self.verifier = verifier or parts.verifier()
         self.config = config
+        self.language = language
 
     def forward(
         self,
@@ -93,10 +97,10 @@ class Lynx(dspy.Module):
         `sources` explain terms that documents and evidence leave open: `Glossary`, `Pack`,
         `Wikipedia` or your own (`grounding/lookup.py`).
 
-        Fields: `code`, `outcome` (values.Outcome), `verified`, `agreement` (candidates with this
-        result, and all), `ended` (values.Ended), `fault` (the ModelError that broke the loop off,
-        or None), `explanation`, `mismatch`, `judged` (the verifier's items), `attempts` (tuple of
-        values.Attempt),
+        Fields: `code`, `language`, `outcome` (values.Outcome), `verified`, `agreement` (candidates
+        with this result, and all), `ended` (values.Ended), `fault` (the ModelError that broke the
+        loop off, or None), `explanation`, `mismatch`, `judged` (the verifier's items), `attempts`
+        (tuple of values.Attempt),
         `knowledge`, `dropped` (values.Dropped: what the model refused to be asked with), `intent`,
         `patterns` (fixes that worked), `usage` (values.UsageReport), `seconds`. Raises `BadInput`
         for an unusable question and `ModelError` when the model cannot be reached before there is
@@ -105,6 +109,7 @@ class Lynx(dspy.Module):
         started = time.perf_counter()
         settings = self.config or configs.profile(_model_name())
         question = _usable(question, settings)
+        require_fitting(self.language, database.dialect)
         if settings.fix_patterns:
             PatternStore(settings.fix_patterns).load()  # a broken file is told before tokens flow
         ledger = Ledger()
@@ -123,6 +128,7 @@ class Lynx(dspy.Module):
         verdict = trail.verdicts.get(best.round, Verdict(None))
         return dspy.Prediction(
             code=best.code,
+            language=self.language,
             outcome=best.outcome,
             verified=bool(best.verified),
             agreement=agreement(trail.attempts, best),
@@ -253,9 +259,11 @@ class Lynx(dspy.Module):
             made.append(_refused(code, round_, source, checked.before))
             source = "static"
         report("engine", "running the program")
+        asked = request.database.dry_run(checked.code)
         outcome = request.database.execute(checked.code, configs.current().limits)
         failed = outcome.failure_class or _FALLBACK_CLASS.get(outcome.status)
-        attempt = Attempt(round_, checked.code, outcome, source, failed, findings=checked.findings)
+        findings = (*checked.findings, *asked)
+        attempt = Attempt(round_, checked.code, outcome, source, failed, findings=findings)
         odd = signals(checked.code, outcome, request.draft.schema)
         return [*made, attempt.with_(signals=odd)]
 

@@ -72,16 +72,18 @@ def verify(folders: tuple[Path, ...], as_json: bool) -> int:
     return 1 if any(found.values()) else 0
 
 
-def open_program(folder: str | None, without: Sequence[str]) -> Lynx:
+def open_program(folder: str | None, without: Sequence[str], language: str = "sql") -> Lynx:
     """The program of `--artifact` and `--without`; what does not fit is told on stderr."""
     from lynx_dspy.ablations import ablate
+    from lynx_dspy.program import Lynx
 
+    fresh = None if language == "sql" else Lynx(language=language)
     if not folder:
-        return ablate(without)
+        return ablate(without, fresh)
     from lynx_dspy.optimize.artifact import load
 
     with told_warnings():
-        program = load(folder)
+        program = load(folder, into=fresh)
     return ablate(without, program)
 
 

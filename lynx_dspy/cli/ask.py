@@ -15,7 +15,15 @@ _MOST_SKIPPED = 5
 
 @click.command("ask")
 @click.argument("question")
-@click.option("--db", "url", required=True, help="Database: a URL, a file, or a folder of files.")
+@click.option("--db", "url", default="", help="Database: a URL, a file, or a folder of files.")
+@click.option(
+    "--language",
+    type=click.Choice(["sql", "python"]),
+    default="sql",
+    show_default=True,
+    help="Language of the program.",
+)
+@click.option("--data", default="", help="Folder of CSV or Parquet files, for Python programs.")
 @click.option("--describe", "sheets", multiple=True, help="File that describes its tables.")
 @click.option("--docs", type=click.Path(), help="Folder or file of documents with definitions.")
 @click.option("--glossary", multiple=True, help="File of `term: definition` (YAML, CSV, Markdown).")
@@ -31,6 +39,8 @@ _MOST_SKIPPED = 5
 def command(
     question: str,
     url: str,
+    language: str,
+    data: str,
     sheets: tuple[str, ...],
     docs: str | None,
     glossary: tuple[str, ...],
@@ -61,11 +71,12 @@ def command(
 
     # A reply cut at its limit is an attempt's affair, told by --trace, not a warning to a user.
     logging.getLogger("dspy").setLevel(logging.ERROR)
-    program = open_program(folder, without)
+    place = _place(url, data, language)
+    program = open_program(folder, without, language)
     with Progress():
         documents = Documents.open(docs) if docs else None
     sources = _sources(glossary, packs, wikipedia)
-    with described(connect(url), sheets) as database:
+    with described(connect(place), sheets) as database:
         model = lm(lm_name)
         artifact = origin_of(program, model)
         for skipped in documents.skipped[:_MOST_SKIPPED] if documents else ():
@@ -84,6 +95,18 @@ def command(
     else:
         show_answer(answer, trace=trace)
     return 0 if answer.outcome.ran else 1
+
+
+def _place(url: str, data: str, language: str) -> str:
+    """What to connect to: `--db`, or `--data` for the DataFrames of a folder."""
+    if bool(url) == bool(data):
+        raise click.UsageError("Name one of --db (a database) and --data (a folder of files).")
+    if language == "sql" and data:
+        raise click.UsageError("--data is for --language python. Name the folder with --db.")
+    if language == "python":
+        path = (data or url).removeprefix("files:///").removeprefix("frames:///")
+        return f"frames:///{path}"
+    return url
 
 
 def _sources(glossaries: tuple[str, ...], packs: tuple[str, ...], wikipedia: bool) -> list[Source]:

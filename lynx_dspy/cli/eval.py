@@ -67,12 +67,13 @@ def command(
     from lynx_dspy.cli.runs import Bar, show_report
     from lynx_dspy.cli.track import traced
     from lynx_dspy.lm import lm
+    from lynx_dspy.modules.languages import language_for
     from lynx_dspy.optimize.evaluate import evaluate, export
     from lynx_dspy.optimize.questions import from_dataset, read_ids
 
     ids = read_ids(ids_file) if ids_file else None
     questions = from_dataset(name, data, split, limit=limit, ids=ids)
-    program = open_program(folder, without)
+    program = open_program(folder, without, language_for(questions.examples[0].dialect))
     model = lm(lm_name)
     artifact = origin_of(program, model)
     dspy.configure_cache(memory_max_entries=_CACHED_CALLS)

@@ -60,7 +60,8 @@ def show_answer(answer: dspy.Prediction, *, trace: bool = False) -> None:
     if trace:
         show_trace(console, answer)
     # Elsewhere than on a terminal a wrapped literal would be another program.
-    console.print(program_view(answer.code, console), soft_wrap=not console.is_terminal)
+    shown = program_view(answer.code, console, answer.get("language", "sql"))
+    console.print(shown, soft_wrap=not console.is_terminal)
     console.print(result_view(answer.outcome))
     console.print(verdict_line(answer), markup=False)
     console.print(usage_table(answer.usage))
@@ -70,14 +71,14 @@ def show_answer(answer: dspy.Prediction, *, trace: bool = False) -> None:
         console.print(said, markup=False)
 
 
-def program_view(code: str, console: Console) -> RenderableType:
+def program_view(code: str, console: Console, language: str = "sql") -> RenderableType:
     """The program with syntax colours on a terminal."""
     if not code:
         return Text("(no program)")
     code = visible(code)
     if not console.is_terminal:
         return Text(code)
-    return Panel(Syntax(code, "sql", word_wrap=True, background_color="default"), expand=False)
+    return Panel(Syntax(code, language, word_wrap=True, background_color="default"), expand=False)
 
 
 def result_view(outcome: Outcome) -> RenderableType:

@@ -29,6 +29,9 @@ from lynx_dspy.engines.respell import foreign_words
 from lynx_dspy.engines.shadow import known_functions, shadow
 from lynx_dspy.values import FailureClass, Finding, Schema
 
+NOT_SQL = frozenset({"pandas"})
+"""Dialects whose programs are in another language (`engines/python`)."""
+
 
 def check(code: str, schema: Schema) -> tuple[Finding, ...]:
     """What speaks against `code`, errors (class syntax or schema) first, then semantic doubts.
@@ -79,6 +82,8 @@ class Script:
 
 def script(code: str, dialect: str) -> Script:
     """The statements of a program; `query` is None if it is not one query with its preamble."""
+    if dialect in NOT_SQL:
+        return Script(None)
     try:
         read = sqlglot.parse(code, read=dialect)
     except (SqlglotError, RecursionError):

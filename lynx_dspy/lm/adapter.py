@@ -20,7 +20,8 @@ from dspy.utils.exceptions import AdapterParseError
 from pydantic.fields import FieldInfo
 
 from lynx_dspy.errors import UnknownName
-from lynx_dspy.lm.extract import extract_program, without_reasoning
+from lynx_dspy.lm.extract import without_reasoning
+from lynx_dspy.lm.languages import language_of, program_in
 
 PROGRAM = "code"
 """Output fields of this name hold a program."""
@@ -121,7 +122,8 @@ class FencedAdapter(_Compact, dspy.Adapter):
         missing_field_message: str | None = None,
     ) -> str:
         names = [name for name in signature.output_fields if outputs.get(name) is not None]
-        return "\n".join(_answered(name, outputs[name]) for name in names)
+        fields = signature.output_fields
+        return "\n".join(_answered(name, fields[name], outputs[name]) for name in names)
 
     def parse(self, signature: Signature, completion: str) -> dict[str, Any]:
         """The output fields, as tolerantly as can be.
@@ -136,7 +138,8 @@ class FencedAdapter(_Compact, dspy.Adapter):
 
     def _from_lines(self, signature: Signature, completion: str) -> dict[str, Any]:
         text = without_reasoning(completion)
-        code = extract_program(completion, "").code if PROGRAM in signature.output_fields else ""
+        program = signature.output_fields.get(PROGRAM)
+        code = program_in(completion, program) if program else ""
         rest = _FENCED_BLOCK.sub("", text).replace(code, "") if code else text
         sections = _sections(signature, rest)
         fields = {
@@ -179,7 +182,8 @@ class CompactJSONAdapter(_Compact, dspy.JSONAdapter):
                 raise
         if PROGRAM in fields:
             code = fields[PROGRAM] or ""
-            fields[PROGRAM] = extract_program(code, "").code or code.strip().rstrip(";")
+            found = program_in(code, signature.output_fields[PROGRAM])
+            fields[PROGRAM] = found or code.strip().rstrip(";")
         return fields
 
     def _prepare_response_format(
@@ -304,14 +308,16 @@ def _hint(name: str, info: FieldInfo) -> str:
 def _wanted_line(name: str, info: FieldInfo) -> str:
     hint = _hint(name, info)
     if name == PROGRAM:
-        return f"```sql\n{hint}\n```"
+        return f"```{language_of(info)}\n{hint}\n```"
     if get_origin(info.annotation) is list:
         return f"{_label(name)}:\n- {_description(name, info) or 'item'}"
     return f"{_label(name)}: {hint.replace('true or false', 'yes or no')}"
 
 
-def _answered(name: str, value: object) -> str:
-    return f"```sql\n{str(value).strip()}\n```" if name == PROGRAM else _labelled(name, value)
+def _answered(name: str, info: FieldInfo, value: object) -> str:
+    if name == PROGRAM:
+        return f"```{language_of(info)}\n{str(value).strip()}\n```"
+    return _labelled(name, value)
 
 
 def _sections(signature: Signature, text: str) -> dict[str, str]:

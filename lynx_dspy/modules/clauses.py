@@ -9,12 +9,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from lynx_dspy.engines.mend import written
+from lynx_dspy.engines.python.steps import names_in, steps
 from lynx_dspy.engines.static import parsed
 
 MAX_LENGTH = 6_000
@@ -32,6 +33,9 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "LIMIT": ("limit", "offset"),
 }
 """Clause -> the arguments of sqlglot's Select that hold it, in the order of the text."""
+
+STEPS: dict[str, Callable[[str], dict[str, tuple[str, ...]]]] = {"pandas": steps}
+"""Dialect whose programs are no SQL -> what stands in for their clauses."""
 
 _UNORDERED = frozenset({"WHERE", "HAVING", "QUALIFY", "GROUP BY"})
 _MOST_WORDS = 400
@@ -67,6 +71,8 @@ def clauses(code: str, dialect: str) -> dict[str, tuple[str, ...]]:
     >>> clauses("SELECT a FROM t WHERE b = 1 AND c > 2", "sqlite")["WHERE"]
     ('b = 1', 'c > 2')
     """
+    if read := STEPS.get(dialect):
+        return read(code)
     tree = query(code, dialect)
     found: dict[str, list[str]] = {}
     for clause, node in items(tree) if tree is not None else ():
@@ -113,9 +119,24 @@ def code_delta(before: str, after: str, dialect: str = "sqlite") -> str:
     """
     if before == after:
         return ""
+    if dialect in STEPS:
+        told = "; ".join(edit.text for edit in edits(before, after, dialect))
+        return told or _word_delta(before, after)
     if query(before, dialect) is not None and query(after, dialect) is not None:
         return "; ".join(edit.text for edit in edits(before, after, dialect))
     return _word_delta(before, after)
+
+
+def tables_named(code: str, dialect: str) -> frozenset[str]:
+    """Folded names of the tables that a program reads, as far as its text tells.
+
+    >>> tables_named("SELECT a FROM T JOIN u USING (id)", "sqlite") == {"t", "u"}
+    True
+    """
+    if dialect in STEPS:
+        return frozenset(name.casefold() for name in names_in(code))
+    tree = query(code, dialect)
+    return frozenset(n.name.casefold() for n in tree.find_all(exp.Table)) if tree else frozenset()
 
 
 @dataclass(frozen=True, slots=True)

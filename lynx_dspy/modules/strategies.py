@@ -54,6 +54,8 @@ def next_strategy(
     attempts: Sequence[Attempt], schema: Schema, tried: Sequence[str] = ()
 ) -> Strategy:
     """The first strategy for this class of failure that applies and is not among `tried`."""
+    if told := TOLD.get(schema.dialect):
+        return next((s for s in told if s.name not in tried), told[-1])
     current = attempts[-1]
     tree = query(current.code, schema.dialect)
     impasse = _Impasse(attempts, schema, failing(current, schema.dialect), tree)
@@ -123,6 +125,17 @@ def _drop_clause(impasse: _Impasse) -> Strategy | None:
 
 
 _START_OVER = Strategy("start-over", "Write the query anew from the question, unlike the programs.")
+
+TOLD: dict[str, tuple[Strategy, ...]] = {
+    "pandas": (
+        Strategy(
+            "decompose", "Write it in steps: give the rows, the groups and the answer a name."
+        ),
+        Strategy("as-query", 'Write it as one DuckDB query: result = sql("SELECT ...").'),
+        Strategy("start-over", "Write the program anew from the question, unlike the programs."),
+    )
+}
+"""Strategies for programs that are no SQL, in the order in which they are told."""
 
 _STRATEGIES: dict[str, Callable[[_Impasse], Strategy | None]] = {
     "other-table": _other_table,

@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import dspy
-from sqlglot import exp
 
 from lynx_dspy import config
 from lynx_dspy.grounding.render import render
 from lynx_dspy.modules import plain
 from lynx_dspy.modules.checklist import CLAUSE_OF, Asked, Item, checklist, numbered, shown_by
-from lynx_dspy.modules.clauses import query
+from lynx_dspy.modules.clauses import tables_named
 from lynx_dspy.modules.critic import bounded
 from lynx_dspy.modules.generator import Draft
 from lynx_dspy.modules.stage import Stage
@@ -197,8 +196,7 @@ def tables_read(draft: Draft, attempt: Attempt) -> str:
 
     What the generator linked is left out of it, for it repeats words of the question.
     """
-    tree = query(attempt.code, draft.schema.dialect)
-    names = {node.name.casefold() for node in tree.find_all(exp.Table)} if tree else set()
+    names = tables_named(attempt.code, draft.schema.dialect)
     tables = tuple(t for t in draft.schema.tables if t.name.casefold() in names)
     read = replace(draft.schema, tables=tables or draft.schema.tables)
     return render(read, config.current().schema_tokens).text

@@ -53,11 +53,14 @@ _DENIED = (
 
 _ALLOWED_OF_OS = frozenset({"os.listdir", "os.scandir"})
 
-_NEVER_IMPORTED = frozenset(
-    "socket _socket ssl _ssl subprocess _posixsubprocess ctypes _ctypes multiprocessing "
-    "_multiprocessing asyncio pty fcntl sqlite3 _sqlite3 http urllib.request ftplib smtplib "
-    "webbrowser venv pip ensurepip antigravity idlelib tkinter".split()
-)
+# fmt: off
+_NEVER_IMPORTED = frozenset({
+    "_ctypes", "_multiprocessing", "_posixsubprocess", "_socket", "_sqlite3", "_ssl", "antigravity",
+    "asyncio", "ctypes", "ensurepip", "fcntl", "ftplib", "http", "idlelib", "multiprocessing",
+    "pip", "pty", "smtplib", "socket", "sqlite3", "ssl", "subprocess", "tkinter", "urllib.request",
+    "venv", "webbrowser",
+})
+# fmt: on
 
 
 class Denied(PermissionError):
@@ -96,8 +99,10 @@ def _hook(roots: tuple[str, ...]) -> Callable[[str, tuple[object, ...]], None]:
                 raise Denied(f"import of {arguments[0]}")
         elif event.startswith(denied):
             raise Denied(event)
+        elif event in _ALLOWED_OF_OS:
+            if not is_readable(arguments[0] or "."):
+                raise Denied(f"{event} of {arguments[0]!r}")
         elif event.startswith("os."):
-            if event not in _ALLOWED_OF_OS or not is_readable(arguments[0] or "."):
-                raise Denied(event)
+            raise Denied(event)
 
     return hook

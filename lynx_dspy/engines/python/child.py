@@ -27,7 +27,7 @@ import pyarrow as pa
 from pyarrow import ipc, parquet
 
 from lynx_dspy.engines.python import confine, results
-from lynx_dspy.engines.python.allowed import is_module_allowed
+from lynx_dspy.engines.python.allowed import BUILTINS_DENIED, is_module_allowed
 from lynx_dspy.engines.python.audit import Denied
 from lynx_dspy.engines.python.kernel import die_with_parent
 
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 PROGRAM = "<program>"
 RESULT_FILE, REPORT_FILE, SCRATCH = "result", "report", "scratch"
 
-_HIDDEN = (
-    "eval exec compile open input breakpoint help exit quit copyright credits license memoryview"
-).split()
 _DUCKDB: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
     "memory_limit": "1GB",
@@ -220,7 +217,7 @@ def scope_for(job: Job, engine: DuckDB | None = None) -> dict[str, Any]:
 
 
 def _guarded_builtins() -> dict[str, Any]:
-    kept = {name: value for name, value in vars(builtins).items() if name not in _HIDDEN}
+    kept = {name: value for name, value in vars(builtins).items() if name not in BUILTINS_DENIED}
     return kept | {"__import__": _guarded_import}
 
 
@@ -243,9 +240,7 @@ def _engine() -> DuckDB:
     return duckdb.connect(":memory:", config=_DUCKDB)
 
 
-def _sql(
-    engine: DuckDB, tables: Tables, scope: Mapping[str, Any]
-) -> Callable[[str], pd.DataFrame]:
+def _sql(engine: DuckDB, tables: Tables, scope: Mapping[str, Any]) -> Callable[[str], pd.DataFrame]:
     """`sql("SELECT ...")` over the tables and the program's own frames."""
 
     def sql(query: str) -> pd.DataFrame:

@@ -108,9 +108,8 @@ def _imports_from(node: ast.ImportFrom) -> Found:
 
 
 def _names(node: ast.Name) -> Found:
-    if node.id in allowed.BUILTINS_DENIED:
-        yield f"{node.id} is not allowed", node.id
-    elif node.id.startswith("__") and node.id not in allowed.NAMES_ALLOWED:
+    is_inner = node.id.startswith("__") and node.id not in allowed.NAMES_ALLOWED
+    if is_inner or node.id in allowed.BUILTINS_DENIED:
         yield f"{node.id} is not allowed", node.id
 
 

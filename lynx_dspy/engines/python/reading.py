@@ -159,7 +159,9 @@ def _bytes(path: Path, most: int) -> bytes:
     """The file's content. Raises `Unreadable` if there is none, or more than `most` bytes."""
     try:
         with path.open("rb") as stream:
-            content = b"".join(islice(iter(lambda: stream.read(1 << 20), b""), most // (1 << 20) + 2))
+            content = b"".join(
+                islice(iter(lambda: stream.read(1 << 20), b""), most // (1 << 20) + 2)
+            )
     except OSError as error:
         raise Unreadable("the process left no result") from error
     if len(content) > most:

@@ -1,10 +1,10 @@
 """What a program assigned to `result`, as an Arrow table: inside the sandbox.
 
-    DataFrame     its columns; the levels of a named index come first, an unnamed one is dropped
-    Series        the levels of its named index, then its values
-    dict          a row if its values are single ones, else as pandas makes a frame of it
-    list, array   a column, or as many as its items have
-    scalar        one cell
+DataFrame     its columns; the levels of a named index come first, an unnamed one is dropped
+Series        the levels of its named index, then its values
+dict          a row if its values are single ones, else as pandas makes a frame of it
+list, array   a column, or as many as its items have
+scalar        one cell
 """
 
 from __future__ import annotations
