@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import subprocess
+import sys
 from importlib import metadata
 from typing import Any
 
@@ -62,9 +65,24 @@ def examine() -> dict[str, Any]:
         "packages": {n: v or "not installed" for n, v in versions.items()},
         "language model": {"name": lm_name, "state": lm_state},
         "embedder": {"name": embedder or "none: keywords only", "why": reason},
+        "python sandbox": _sandbox(),
         "cache folder": str(models.home()),
         "missing": [*missing, *lm_gap],
     }
+
+
+def _sandbox() -> dict[str, str]:
+    """The layers that confine Python programs here; asked of a process that gives itself up."""
+    if sys.platform == "win32":
+        return {"state": "off: Python programs need Linux or macOS"}
+    command = [sys.executable, "-P", "-m", "lynx_dspy.engines.python.confine"]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    run = subprocess.run(command, capture_output=True, text=True, check=False, env=env, timeout=60)
+    try:
+        layers: dict[str, str] = json.loads(run.stdout)
+    except ValueError:
+        return {"state": f"cannot be probed: {run.stderr.strip().splitlines()[-1:]}"}
+    return layers
 
 
 def _version(name: str) -> str:

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
@@ -70,7 +69,7 @@ class Sandbox:
         self._memory = memory
         self._lock = threading.Lock()
         self._turns = threading.BoundedSemaphore(_MOST_AT_A_TIME)
-        self._idle: list[_Zygote] = []
+        self._idle: list[_Zygote] = [_Zygote()]  # it warms up while a model writes
         self._closed = False
 
     def run(self, code: str, limits: Limits | None = None) -> Ran:
@@ -90,10 +89,7 @@ class Sandbox:
                 file=limits.max_bytes,
                 printed=PRINTED_CHARS,
             )
-            started = time.perf_counter()
-            ended = self._ask(job)
-            seconds = time.perf_counter() - started
-            return _ran(place, ended, limits, seconds)
+            return _ran(place, self._ask(job), limits)
 
     def close(self) -> None:
         """End all processes. Closing twice is allowed."""
@@ -151,7 +147,7 @@ class _Zygote:
         except OSError as error:
             raise SandboxFault(f"the sandbox cannot start: {error}") from error
         self._end = weakref.finalize(self, _stop, self.process)
-        self._exchange("", _OPEN_SECONDS)
+        self._is_ready = False
 
     @property
     def alive(self) -> bool:
@@ -161,6 +157,9 @@ class _Zygote:
         self._end()
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        if not self._is_ready:
+            self._exchange("", _OPEN_SECONDS)
+            self._is_ready = True
         return self._exchange(json.dumps(request) + "\n", seconds)
 
     def _exchange(self, line: str, seconds: float) -> dict[str, Any]:
@@ -186,8 +185,8 @@ def _stop(process: subprocess.Popen[str]) -> None:
                 pipe.close()
 
 
-def _ran(place: Path, ended: Mapping[str, Any], limits: Limits, seconds: float) -> Ran:
-    code, expired = int(ended["code"]), bool(ended["expired"])
+def _ran(place: Path, ended: Mapping[str, Any], limits: Limits) -> Ran:
+    code, expired, seconds = ended["code"], ended["expired"], ended["seconds"]
     try:
         report = read_report(place / REPORT_FILE)
         if report.error or report.kind or expired or code:

@@ -53,7 +53,8 @@ def _forked(job: child.Job) -> int:
 
 def _watched(process: int, seconds: float) -> dict[str, Any]:
     """How the child ended; it and all that it may have started are killed by then."""
-    until = time.monotonic() + seconds
+    started = time.monotonic()
+    until = started + seconds
     expired = False
     while os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         if time.monotonic() >= until:
@@ -64,7 +65,11 @@ def _watched(process: int, seconds: float) -> dict[str, Any]:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             kill(process, signal.SIGKILL)
     _, status = os.waitpid(process, 0)
-    return {"code": os.waitstatus_to_exitcode(status), "expired": expired}
+    return {
+        "code": os.waitstatus_to_exitcode(status),
+        "expired": expired,
+        "seconds": time.monotonic() - started,
+    }
 
 
 if __name__ == "__main__":
