@@ -29,11 +29,19 @@ from lynx_dspy.optimize.budget import Budget, BudgetSpent, Meter, Spent, Watch
 from lynx_dspy.optimize.outcome import Compiled, Measured
 from lynx_dspy.optimize.proposals import Task, propose_demos, propose_nearest
 from lynx_dspy.optimize.questions import Questions
-from lynx_dspy.optimize.recipes import DEFAULT, DemosRecipe, NearestRecipe, Recipe, chain
+from lynx_dspy.optimize.recipes import (
+    DEFAULT,
+    DemosRecipe,
+    NearestRecipe,
+    OptunaRecipe,
+    Recipe,
+    chain,
+)
 from lynx_dspy.optimize.records import Record
 from lynx_dspy.optimize.search import (
     BASELINE,
     Candidate,
+    Found,
     Objective,
     Runs,
     Search,
@@ -41,13 +49,16 @@ from lynx_dspy.optimize.search import (
     judge,
 )
 from lynx_dspy.optimize.splitting import Splits, splits_of
+from lynx_dspy.optimize.tuning import tune
 from lynx_dspy.program import Lynx
 
-PROPOSERS: dict[type[Recipe], Callable[[Task, Any], Sequence[Candidate]]] = {
+PROPOSERS: dict[type[Recipe], Callable[[Task, Any], Sequence[Candidate] | Found]] = {
     DemosRecipe: propose_demos,
     NearestRecipe: propose_nearest,
+    OptunaRecipe: tune,
 }
-"""What carries out each kind of recipe: candidates made from a task."""
+"""What carries out each kind of recipe: candidates made from a task, which are then halved, or the
+end of a search of its own."""
 
 
 def compile(
@@ -134,11 +145,14 @@ class _Job:
             self.budget_spent = True
         if len(self.search.kept(self.baseline)) < len(self.splits.val.examples):
             return  # nothing can be compared with half a baseline
-        config = self.program.config or configs.profile(str(self.lm.model))
         for _, recipe in recipes:
+            config = self.best.program.config or configs.profile(str(self.lm.model))
             task = Task(self.best.program, config, self.splits.train, self.search, self.seed)
-            found = self.search.halve(
-                self.best, PROPOSERS[type(recipe)](task, recipe), recipe.halving
+            made = PROPOSERS[type(recipe)](task, recipe)
+            found = (
+                made
+                if isinstance(made, Found)
+                else self.search.halve(self.best, made, recipe.halving)
             )
             self.best = found.best
             self.standings += found.standings

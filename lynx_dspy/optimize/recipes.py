@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 from lynx_dspy.errors import BadInput, UnknownName
+from lynx_dspy.grounding.styles import STYLES
 
 Labels = Literal["harvested", "gold", "both"]
 """Whose programs a demo of `generator.formulate` shows: the program's own right ones, the training
@@ -18,6 +19,12 @@ split's golds, or its own where it was right and the gold elsewhere."""
 
 View = Literal["bare", "used"]
 """What a demo shows of the schema: nothing, or the tables and columns that its program uses."""
+
+
+Switch = Literal[
+    "none", "jit", "align", "distill", "intent", "ground", "reflect", "diagnose", "verification"
+]
+"""Stages that a study may turn off (`tuning.SWITCHES`); `none` is no stage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +84,66 @@ class NearestRecipe:
     """`none` measures nearness by keywords: no weights are needed, and none are loaded."""
 
 
-Recipe = DemosRecipe | NearestRecipe
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """What a study chooses among, by knob of `LynxConfig`; a knob with one value is held there.
 
-RECIPES: dict[str, Recipe] = {"demos": DemosRecipe(), "nearest": NearestRecipe()}
+    What plays no part in a program is left out (`tuning.space_of`). The values of all profiles are
+    among these, so that the un-compiled program is a point of the space.
+    """
+
+    candidates: tuple[int, ...] = (1, 3, 5)
+    rescue_candidates: tuple[int, ...] = (0, 5)
+    candidate_temperature: tuple[float, ...] = (0.5, 0.8, 1.0)
+    top_k: tuple[int, ...] = (2, 4, 6)
+    document_tokens: tuple[int, ...] = (120, 300, 600)
+    schema_tokens: tuple[int, ...] = (700, 1_000, 1_500)
+    schema_style: tuple[str, ...] = ("ddl", "compact")
+    syntax_tokens: tuple[int, ...] = (0, 120, 250)
+    jit_below: tuple[float, ...] = (0.35, 0.55, 0.75)
+    distill_above_tokens: tuple[int, ...] = (150, 400)
+    history_tokens: tuple[int, ...] = (350, 700)
+    max_rounds: tuple[int, ...] = (0, 1, 2, 4, 10)
+    stagnation_rounds: tuple[int, ...] = (1, 2, 3)
+    verify_threshold: tuple[float, ...] = (0.5, 1.0, 1.5)
+    """With the one that the training questions speak for (`metrics.thresholds`)."""
+    switches: tuple[Switch, ...] = get_args(Switch)
+    """Stages that may be turned off, where the program asks them."""
+    demos: tuple[int, ...] = (0, 2, 4)
+    """Demos a stage: of those that the program has, else of harvested ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptunaRecipe:
+    """A study over the config: EX up, tokens a question down."""
+
+    space: Space = field(default_factory=Space)
+    harvest: Harvest = field(default_factory=Harvest)
+    halving: Halving = field(default_factory=Halving)
+    """A trial ends early where it is beaten in both and not among the better `keep`."""
+    trials: int = 16
+    """Configs that are tried."""
+    startup: int = 6
+    """Of these so many are drawn at random; for `nsga2` the size of its population."""
+    sampler: Literal["tpe", "nsga2"] = "tpe"
+    view: View = "used"
+    stage_tokens: int = 700
+    """Most that the demos of a stage may cost."""
+    spread: int = 4
+    """As in `DemosRecipe`."""
+
+
+_WHOLE = Halving(rungs=(1.0,))
+"""For candidates that an optimizer asked every validation question already."""
+
+
+Recipe = DemosRecipe | NearestRecipe | OptunaRecipe
+
+RECIPES: dict[str, Recipe] = {
+    "demos": DemosRecipe(),
+    "nearest": NearestRecipe(),
+    "optuna": OptunaRecipe(),
+}
 
 DEFAULT = "demos"
 
@@ -134,6 +198,10 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "labels": get_args(Labels),
     "embedder": ("default", "none"),
     "views": get_args(View),
+    "view": get_args(View),
+    "switches": get_args(Switch),
+    "sampler": ("tpe", "nsga2"),
+    "schema_style": tuple(STYLES),
 }
 
 
