@@ -64,13 +64,18 @@ def lm(name: str | None = None, **options: Any) -> dspy.LM:
     serve it (`openai/qwen@http://HOST:8001/v1,http://HOST:8002/v1`, see `lm.spread`). `options` are
     those of `dspy.LM`, for local models also `context`, `threads` and `timeout` (seconds of one
     generation), for servers `affinity` and `timeout`. Temperature is 0 unless asked otherwise.
-    Raises `ModelError` (or its `ModelMissing`) in one line.
+    Raises `ModelError` (or its `ModelMissing`) in one line. `lynx_asked` of what it gives is how
+    another process can make the same.
     """
     name = (name or os.environ.get("LYNX_LM") or "local").strip()
+    asked = (name, dict(options))
     scheme, _, rest = name.partition(":")
     if scheme == "local":
-        return _local(rest or "local", options)
-    return _served(name, options) if _SERVED in name else _api(name, options)
+        made = _local(rest or "local", options)
+    else:
+        made = _served(name, options) if _SERVED in name else _api(name, options)
+    made.lynx_asked = asked
+    return made
 
 
 def _local(target: str, options: dict[str, Any]) -> dspy.LM:

@@ -183,7 +183,7 @@ def _described(program: Lynx, manifest: Manifest) -> tuple[dict[str, Any], Manif
     filled = manifest.with_(
         parent=manifest.parent or (came_from.identity if came_from else ""),
         created=manifest.created or manifests.now(),
-        without=tuple(sorted({*manifest.without, *_ablations_of(program)})),
+        without=tuple(sorted({*manifest.without, *ablations_of(program)})),
         modules=states.module_graph(program),
         signatures={path: states.signature_hash(text) for path, text in fields.items()},
         fields=fields,
@@ -208,7 +208,7 @@ def _adapter_now() -> str:
     return next(kind for kind, make in KINDS.items() if make is chosen)
 
 
-def _ablations_of(program: Lynx) -> Iterator[str]:
+def ablations_of(program: Lynx) -> Iterator[str]:
     """The parts that were left out, read off the module graph."""
     graph, whole = states.module_graph(program), states.module_graph(Lynx())
     for name in ABLATIONS:

@@ -78,13 +78,35 @@ class Gate:
         with self._lock:
             self._opens = max(self._opens, time.monotonic() + seconds)
 
+    def left(self) -> float:
+        """Seconds until it opens; 0 if it is open."""
+        return max(0.0, self._opens - time.monotonic())
+
     def pass_through(self) -> None:
         """Wait until the gate is open. Raises `Stopped` when the run is over."""
-        while (left := self._opens - time.monotonic()) > 0:
+        while (left := self.left()) > 0:
             if self.stopped.wait(left):
                 break
         if self.stopped.is_set():
             raise Stopped
+
+
+class SharedGate(Gate):
+    """A gate that opens and shuts with those of other processes.
+
+    `far` gives the seconds until all of them open, `tell` shuts all of them.
+    """
+
+    def __init__(self, far: Callable[[], float], tell: Callable[[float], None]) -> None:
+        super().__init__()
+        self._far, self._tell = far, tell
+
+    def shut(self, seconds: float) -> None:
+        super().shut(seconds)
+        self._tell(seconds)
+
+    def left(self) -> float:
+        return max(super().left(), self._far())
 
 
 class Stopped(Exception):

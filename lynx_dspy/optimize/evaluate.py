@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import dspy
 
@@ -25,12 +25,18 @@ from lynx_dspy.grounding.recent import Recent
 from lynx_dspy.optimize import journal, recording
 from lynx_dspy.optimize.asking import Gate, Patience, Program, Reply, ask
 from lynx_dspy.optimize.judge import Judge, Unscored, judge_for, read_result
-from lynx_dspy.optimize.pool import Databases, Lease
+from lynx_dspy.optimize.pool import Databases, Lease, Open
 from lynx_dspy.optimize.questions import Questions, from_dataset, from_examples
 from lynx_dspy.optimize.records import PREDICTIONS, UNAVAILABLE, Record, Report
 from lynx_dspy.optimize.runconfig import describe_run, settle, sources_hash
 from lynx_dspy.optimize.runner import Finished, Watch, run
 from lynx_dspy.values import Outcome, Status
+
+if TYPE_CHECKING:
+    from lynx_dspy.optimize.ray_pool import RayPool
+
+THREADS = "threads"
+"""The engine that needs nothing else; see `evaluate`."""
 
 _SUITE_RULES = ("spider", "spider-distinct")
 _LOCAL = "local/"
@@ -63,6 +69,7 @@ def evaluate(
     watch: Watch | None = None,
     observe: Observe | None = None,
     described: Sequence[str | Path] = (),
+    engine: str | RayPool = THREADS,
 ) -> Report:
     """Run `program` over `dataset` and score it by the dataset's own rule.
 
@@ -72,7 +79,9 @@ def evaluate(
     ask at a time, one for local models; `deadline` is in seconds a question; `ves` is the number
     of timings for r_ves and ves. `without` and `artifact` say what the program is, for the
     records. `watch` is told of the progress, `observe` is shown each answer before its record is
-    kept. `described` are sources that describe the databases (`engines.described`).
+    kept. `described` are sources that describe the databases (`engines.described`). `engine` says
+    who asks: `threads` of this process, or `workers` processes of a Ray cluster (`ray` for the one
+    that `RAY_ADDRESS` names, that runs here, or a new one; `ray://HOST:PORT`; `ray_pool.opened`).
     Raises `BadInput` for what cannot be run and `ModelError` when the model cannot be used.
     """
     questions = _questions(dataset, data, split, limit, ids)
@@ -90,30 +99,35 @@ def evaluate(
         ves=ves,
         described=sources_hash(described),
     )
+    terms = Terms(
+        dataset=questions.dataset,
+        data=str(questions.data) if questions.data is not None else None,
+        described=tuple(map(str, described)),
+        deadline=deadline,
+        ves=ves,
+        patience=patience or Patience(),
+    )
     gate = Gate()
-    opener = _opener(questions, described)
-    with _folder(out) as folder, Databases(max(8, 2 * workers), opener) as open_ones:
-        asking = _Asking(
-            program,
-            open_ones,
-            gate,
-            deadline=deadline,
-            ves=ves,
-            patience=patience or Patience(),
-            observe=observe,
+    with ExitStack() as stack:
+        folder = stack.enter_context(_folder(out))
+        labour = None
+        if engine != THREADS:
+            from lynx_dspy.optimize.ray_pool import opened
+
+            pool = stack.enter_context(opened(engine, workers))
+            labour = pool.labour(program, model, terms, observe)
+        asking = stack.enter_context(asker(program, terms, gate, workers, observe))
+        stack.enter_context(asking_of(model))
+        return run(
+            questions.examples,
+            asking,
+            folder,
+            settle(folder, config),
+            workers=1 if str(model.model).startswith(_LOCAL) else max(1, workers),
+            gate=gate,
+            watch=watch,
+            labour=labour,
         )
-        # Retries are the runner's: waiting for a service must not count against the deadline.
-        settings = {"lm": model.copy(num_retries=0), "max_history_size": 1}
-        with dspy.context(**settings):
-            return run(
-                questions.examples,
-                asking,
-                folder,
-                settle(folder, config),
-                workers=1 if str(model.model).startswith(_LOCAL) else max(1, workers),
-                gate=gate,
-                watch=watch,
-            )
 
 
 def score(
@@ -161,6 +175,48 @@ def export(out: str | Path, questions: Questions, kind: str) -> Path:
     programs = [codes.get(one.id, "") for one in questions.examples]
     predictions.write(path, questions.examples, programs, kind)
     return path
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How questions are asked, but for the program and the model; plain values."""
+
+    dataset: str = ""
+    data: str | None = None
+    described: tuple[str, ...] = ()
+    deadline: float | None = None
+    ves: int = 0
+    patience: Patience = field(default_factory=Patience)
+
+
+@contextmanager
+def asker(
+    program: Program, terms: Terms, gate: Gate, workers: int = 1, observe: Observe | None = None
+) -> Iterator[Callable[[dspy.Example], Finished]]:
+    """What asks and judges a question; `workers` threads may call it. Inside `asking_of` a model.
+
+    It raises `ModelError` where waiting cannot help, and `Stopped` when the gate stops the run.
+    """
+    opener = _opener(terms.dataset, terms.data, terms.described)
+    with Databases(max(8, 2 * workers), opener) as open_ones:
+        yield _Asking(
+            program,
+            open_ones,
+            gate,
+            deadline=terms.deadline,
+            ves=terms.ves,
+            patience=terms.patience,
+            observe=observe,
+        )
+
+
+def asking_of(model: dspy.LM) -> AbstractContextManager[None]:
+    """The settings under which a run asks `model`.
+
+    Retries are the runner's: waiting for a service must not count against the deadline.
+    """
+    settings = {"lm": model.copy(num_retries=0), "max_history_size": 1}
+    return cast(AbstractContextManager[None], dspy.context(**settings))
 
 
 @dataclass(slots=True)
@@ -288,15 +344,15 @@ def _leases(example: dspy.Example, databases: Databases, stack: ExitStack) -> li
     return [stack.enter_context(databases.lease(url, example.db)) for url in urls]
 
 
-def _opener(questions: Questions, sources: Sequence[str | Path] = ()) -> Any:
+def _opener(dataset: str, data: str | None, sources: Sequence[str | Path] = ()) -> Open:
     """Opens databases with the descriptions that their benchmark and `sources` have of them."""
 
     def opened(url: str, db: str) -> Database:
         from lynx_dspy.engines.described import DescribedDatabase, described
 
         database = connect(url)
-        if questions.data is not None and not url.startswith("metadata:"):
-            texts = datasets.describe(questions.dataset, questions.data, db)
+        if data is not None and not url.startswith("metadata:"):
+            texts = datasets.describe(dataset, Path(data), db)
             database = DescribedDatabase(database, texts) if texts else database
         return described(database, sources, db)
 

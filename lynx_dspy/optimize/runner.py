@@ -72,6 +72,10 @@ class Finished:
     service_failed: bool = False
 
 
+Labour = Callable[[Sequence[dspy.Example]], Iterator[Finished]]
+"""Does questions elsewhere; each is finished once, in any order."""
+
+
 def run(
     examples: Sequence[dspy.Example],
     work: Callable[[dspy.Example], Finished],
@@ -81,11 +85,13 @@ def run(
     workers: int,
     gate: Gate,
     watch: Watch | None = None,
+    labour: Labour | None = None,
 ) -> Report:
     """Do what is not done yet of `examples` and write the report over all that `out` holds.
 
-    `config` is what `runconfig.settle` gave. Raises what `work` raises, and `ModelError` when the
-    service fails again and again; what was finished is kept.
+    `config` is what `runconfig.settle` gave. With `labour` other processes do the work. Raises
+    what `work` raises, and `ModelError` when the service fails again and again; what was finished
+    is kept.
     """
     watch = watch or (lambda progress: None)
     path = out / PREDICTIONS
@@ -94,7 +100,8 @@ def run(
         watch(progress)
         todo = [one for one in examples if one.id not in done]
         in_a_row = 0
-        for finished in each(todo, work, workers, gate):
+        done_now = labour(todo) if labour else each(todo, work, workers, gate)
+        for finished in done_now:
             record = finished.record
             if faults.get(record["id"]) != record["error"] or record["status"] != UNAVAILABLE:
                 book.append(record)
