@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from lynx_dspy.errors import BadInput
+
 _CACHED_CALLS = 2_000
 """Calls that DSPy holds in memory; the others are on its disk."""
 
@@ -25,6 +27,9 @@ _CACHED_CALLS = 2_000
     default=1,
     show_default=True,
     help="Questions at a time; local models take one.",
+)
+@click.option(
+    "--engine", default="threads", show_default=True, help="threads, ray, or ray://HOST:PORT."
 )
 @click.option("--deadline", type=click.FloatRange(0, min_open=True), help="Seconds a question.")
 @click.option("--ves", type=click.IntRange(0), default=0, help="Timings for R-VES and VES.")
@@ -49,6 +54,7 @@ def command(
     describe: tuple[str, ...],
     without: tuple[str, ...],
     workers: int,
+    engine: str,
     deadline: float | None,
     ves: int,
     kind: str | None,
@@ -68,9 +74,11 @@ def command(
     from lynx_dspy.cli.track import traced
     from lynx_dspy.lm import lm
     from lynx_dspy.modules.languages import language_for
-    from lynx_dspy.optimize.evaluate import evaluate, export
+    from lynx_dspy.optimize.evaluate import THREADS, evaluate, export
     from lynx_dspy.optimize.questions import from_dataset, read_ids
 
+    if trace_mlflow and engine != THREADS:
+        raise BadInput("--trace-mlflow goes with --engine threads: it sees this process alone.")
     ids = read_ids(ids_file) if ids_file else None
     questions = from_dataset(name, data, split, limit=limit, ids=ids)
     program = open_program(folder, without, language_for(questions.examples[0].dialect))
@@ -84,6 +92,7 @@ def command(
             lm=model,
             out=out,
             workers=workers,
+            engine=engine,
             deadline=deadline,
             ves=ves,
             without=without,
