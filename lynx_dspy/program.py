@@ -18,7 +18,7 @@ from lynx_dspy.grounding.documents import Documents
 from lynx_dspy.grounding.lookup import Source
 from lynx_dspy.lm import adapter_for, explain
 from lynx_dspy.lm.ledger import Ledger, at_round
-from lynx_dspy.modules.candidates import Candidates, Sampler, agreement
+from lynx_dspy.modules.candidates import Candidates, Sampler, agreement, runners_up
 from lynx_dspy.modules.checker import Checker
 from lynx_dspy.modules.critic import Critic, Criticism, Memory
 from lynx_dspy.modules.delta import Change
@@ -213,16 +213,32 @@ class Lynx(dspy.Module):
         source = "repair" if round_ else "formulate"
         tried = self.run(request, reply.code, round_, source)
         if round_ == 0 and configs.current().candidates > 1:
-            tried = self.candidates(tried, self.sampler(request))
+            tried = self.candidates(tried, self.sampler(request), request.spent)
         marks = {"parse_failed": bool(reply.get("parse_failed"))}
         reverted = tuple(reply.get("reverted") or ())
         trail.attempts += [a.with_(**marks, reverted=reverted) for a in tried]
         return trail.attempts[-1]
 
     def judged(self, request: Request, trail: Trail, attempt: Attempt) -> Attempt:
-        """The latest attempt with the verifier's verdict on it."""
+        """The latest attempt with the verifier's verdict on it.
+
+        Of candidates, one with another result takes its place if that one is not rejected too.
+        """
+        others = runners_up(trail.attempts) if attempt.round == 0 else []
         verdict = trail.verdicts[attempt.round] = self.judge(request, attempt)
         trail.attempts[-1] = doubted(attempt, verdict)
+        if verdict.consistent is not False:
+            return trail.attempts[-1]
+        for other in others:
+            if 0 < configs.current().question_tokens <= request.spent():
+                break
+            verdict = self.judge(request, other)
+            place = trail.attempts.index(other)
+            trail.attempts[place] = doubted(other, verdict)
+            if verdict.consistent is not False:
+                trail.verdicts[attempt.round] = verdict
+                trail.attempts.append(trail.attempts.pop(place))
+                break
         return trail.attempts[-1]
 
     def accepted(self, request: Request, trail: Trail, attempt: Attempt) -> Ended:

@@ -292,6 +292,22 @@ def test_the_candidate_that_others_agree_on_is_answered(scripted: Any, shop: Dat
         assert "reviser.repair" not in engine.prompts
 
 
+def test_a_candidate_that_is_rejected_gives_way_to_the_next_result(
+    scripted: Any, shop: Database
+) -> None:
+    programs = ["SELECT 7 FROM customers WHERE id = 1", GOOD, GOOD.replace("name FROM", "id FROM")]
+    right, wrong = {"consistent": True, "mismatch": ""}, {"consistent": False, "mismatch": "no"}
+    for verdicts, code, repairs in (([wrong, right], GOOD, 0), ([wrong], GOOD, 1)):
+        lm, engine = scripted(
+            stages(formulate=[{"analysis": "", "code": p} for p in programs], compare=verdicts)
+        )
+        answer = ask(lm, shop, Lynx(config=JSON.with_(candidates=3, max_rounds=1)))
+        assert len(engine.prompts.get("reviser.repair", [])) == repairs
+        assert answer.verified == (not repairs)
+        assert answer.code == code
+        assert len({a.code for a in answer.attempts}) == len(programs)
+
+
 def test_an_engine_that_is_gone_ends_the_loop(scripted: Any, shop: Database) -> None:
     class Gone(Passing):
         def execute(self, code: str, limits: Limits | None = None) -> Outcome:

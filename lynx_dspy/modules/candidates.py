@@ -18,16 +18,21 @@ Sampler = Callable[[int], Sequence[Attempt]]
 class Candidates:
     """Sample, run, and group by result."""
 
-    def __call__(self, first: Sequence[Attempt], sample: Sampler) -> tuple[Attempt, ...]:
+    def __call__(
+        self, first: Sequence[Attempt], sample: Sampler, spent: Callable[[], int] = lambda: 0
+    ) -> tuple[Attempt, ...]:
         """All attempts, the chosen one last. `sample(k)` writes, checks and runs the k-th program.
 
-        Sampling ends early once the leading result cannot be overtaken, and goes on for some more
-        (`rescue_candidates`) as long as no program gives rows.
+        Sampling ends early once the leading result cannot be overtaken or `spent()` has reached
+        `question_tokens`, and goes on for some more (`rescue_candidates`) as long as no program
+        gives rows.
         """
         settings = config.current()
         tried = [tuple(first)]
         for k in range(1, settings.candidates + settings.rescue_candidates):
             if _decided([one[-1] for one in tried], settings.candidates):
+                break
+            if 0 < settings.question_tokens <= spent():
                 break
             report("generator.formulate", f"candidate {k + 1}/{max(k + 1, settings.candidates)}")
             tried.append(tuple(sample(k)))
@@ -38,7 +43,9 @@ class Candidates:
 class NoCandidates(Candidates):
     """For ablation: the first program goes into the loop, as in the paper."""
 
-    def __call__(self, first: Sequence[Attempt], sample: Sampler) -> tuple[Attempt, ...]:
+    def __call__(
+        self, first: Sequence[Attempt], sample: Sampler, spent: Callable[[], int] = lambda: 0
+    ) -> tuple[Attempt, ...]:
         return tuple(first)
 
 
@@ -53,6 +60,17 @@ def choose(finals: Sequence[Attempt]) -> int:
         return attempt.outcome.ran, has_rows, votes, -len(attempt.findings), -position
 
     return max(range(len(finals)), key=worth)
+
+
+def runners_up(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """One candidate for each result with rows other than the last attempt's, best group first."""
+    left = [a for a in attempts if a.outcome.status is Status.OK]
+    taken = [result_key(attempts[-1])]
+    found: list[Attempt] = []
+    while left := [a for a in left if result_key(a) not in taken]:
+        found.append(left[choose(left)])
+        taken.append(result_key(found[-1]))
+    return found
 
 
 def result_key(attempt: Attempt) -> tuple[tuple[str, ...], ...]:

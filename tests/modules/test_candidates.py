@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from lynx_dspy import config
 from lynx_dspy.config import LynxConfig
-from lynx_dspy.modules.candidates import Candidates, agreement, choose, result_key
+from lynx_dspy.modules.candidates import (
+    Candidates,
+    agreement,
+    choose,
+    result_key,
+    runners_up,
+)
 from lynx_dspy.values import Attempt, Outcome, Row, Status
 
 
@@ -82,3 +88,16 @@ def test_a_mended_candidate_stays_beside_what_it_was_mended_from() -> None:
     with config.using(LynxConfig(candidates=3)):
         made = Candidates()(groups[0], lambda k: groups[k])
     assert [a.code for a in made] == ["y", "z", "x", "x2"]
+
+
+def test_sampling_ends_with_the_tokens() -> None:
+    pool = [ran(f"p{i}", (i,)) for i in range(5)]
+    spent = iter([10, 20, 30, 40])
+    with config.using(LynxConfig(candidates=5, question_tokens=30)):
+        made = Candidates()(pool[:1], lambda k: [pool[k]], lambda: next(spent))
+    assert len(made) == 3
+
+
+def test_runners_up_are_one_a_result_with_the_most_agreed_on_first() -> None:
+    tried = [ran("a", (1,)), ran("b", (2,)), ran("c", (2,)), failed("d"), ran("e"), ran("f", (3,))]
+    assert [a.code for a in runners_up([*tried, ran("g", (3,))])] == ["b", "a"]
