@@ -28,7 +28,7 @@ _DONE = ".edition"
 
 
 class PythonQuestion(TypedDict):
-    """A line of `questions_python.jsonl`; `gold_sql` is for SQLite and only checks `gold_python`."""
+    """A line of `questions_python.jsonl`; `gold_sql`, for SQLite, only checks `gold_python`."""
 
     id: str
     split: str

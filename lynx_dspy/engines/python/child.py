@@ -149,8 +149,7 @@ def run(job: Job) -> None:
     except BaseException as error:  # noqa: BLE001 - a program may raise SystemExit or its own
         _tell(told, error, job.code)
     told.printed = printed.text
-    with os.fdopen(report, "w", encoding="utf-8", errors="replace") as sink:
-        json.dump(asdict(told), sink)
+    os.write(report, json.dumps(asdict(told)).encode("utf-8", errors="replace"))
     os._exit(0)
 
 
@@ -248,7 +247,8 @@ def _sql(engine: DuckDB, tables: Tables, scope: Mapping[str, Any]) -> Callable[[
         others = {n: tables[n] for n in tables if n in query and n not in own}
         for name, frame in (others | own).items():
             engine.register(name, frame)
-        return engine.sql(query).df()
+        found: pd.DataFrame = engine.sql(query).df()
+        return found
 
     return sql
 

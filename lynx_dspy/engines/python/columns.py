@@ -121,10 +121,11 @@ class _Walker:
                 self.bind(part, None)
 
     def value(self, node: ast.expr | None) -> Value:
-        rule = _RULES.get(type(node)) if node is not None else None
-        if rule is not None:
+        if node is None:
+            return None
+        if rule := _RULES.get(type(node)):
             return rule(self, node)
-        for child in ast.iter_child_nodes(node) if node is not None else ():
+        for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.value(child)
             elif isinstance(child, ast.keyword):

@@ -48,7 +48,8 @@ def literal_map(node: ast.expr | None) -> dict[str, str] | None:
     """A literal dict of texts; None for anything else."""
     if not isinstance(node, ast.Dict):
         return None
-    keys, values = constants(ast.List(node.keys)), constants(ast.List(node.values))
+    pairs = [k for k in node.keys if k is not None]
+    keys, values = constants(ast.List(pairs)), constants(ast.List(node.values))
     if len(keys) != len(node.keys) or len(values) != len(node.values):
         return None
     return {str(k.value): str(v.value) for k, v in zip(keys, values, strict=True)}

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from lynx_dspy.engines.python import allowed
 from lynx_dspy.values import FailureClass, Outcome, Status
@@ -154,7 +155,7 @@ def _expressions(node: ast.Call, name: str) -> Found:
             yield f"{name} takes a plain literal expression only", name
 
 
-_RULES = {
+_RULES: dict[type[ast.AST], Callable[[Any], Found]] = {
     ast.Import: _imports,
     ast.ImportFrom: _imports_from,
     ast.Name: _names,

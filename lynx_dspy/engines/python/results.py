@@ -73,7 +73,8 @@ def _made(values: list[Any] | dict[str, Any] | np.ndarray[Any, Any]) -> pd.DataF
         frame = pd.DataFrame(values)
     except (ValueError, TypeError) as error:
         raise NoTable(f"`{RESULT}` cannot be made a DataFrame: {error}") from error
-    return frame.rename(columns={0: RESULT}) if list(frame.columns) == [0] else frame
+    is_unnamed = isinstance(frame.columns, pd.RangeIndex) and len(frame.columns) == 1
+    return frame.set_axis([RESULT], axis=1) if is_unnamed else frame
 
 
 def _unindexed(frame: pd.DataFrame) -> pd.DataFrame:

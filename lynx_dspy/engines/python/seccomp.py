@@ -73,7 +73,8 @@ class _Program(ctypes.Structure):
 def restrict() -> None:
     """Hold this process and its threads to the list, for good. Raises `NotOffered`."""
     steps = tuple(program())
-    array = (_Filter * len(steps))(*((s.code, s.then, s.otherwise, s.value) for s in steps))
+    made = [_Filter(step.code, step.then, step.otherwise, step.value) for step in steps]
+    array = (_Filter * len(made))(*made)
     no_new_privileges()
     given = _Program(len(steps), array)
     system_call(_SECCOMP, _SET_FILTER, _ALL_THREADS, ctypes.byref(given))
