@@ -1,11 +1,15 @@
 """How much of what a gold query reads survives schema linking, with and without each retrieval.
 
     python -m bench.linking spider=DIR bird=DIR sql_eval:train=DIR sql_eval:val=DIR
-        [--budget TOKENS ...] [--only NAME ...] [--misses]
+        [--budget TOKENS ...] [--only NAME ...] [--misses] [--values]
 
 `linked` counts the tables that linking keeps and the columns that it names; `shown` counts what the
 stages read in K*_struct within the budget, where a schema that fits is shown whole. No language
 model runs. Where a benchmark's database is not at hand, its structure is read from `tables.json`.
+
+`--values` measures value grounding instead (`bench/constants.py`): the share of the texts that the
+golds compare columns with which are linked, exact in spelling and column, and which are told to the
+stages, with exact matching alone and with other spellings too.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from statistics import mean
 
 import dspy
 
+from bench import constants
 from lynx_dspy import config, connect, datasets
 from lynx_dspy.engines.base import Database
 from lynx_dspy.engines.described import DescribedDatabase
@@ -31,7 +36,7 @@ from lynx_dspy.grounding.nearness import near_elements
 from lynx_dspy.grounding.schema import abstract, with_descriptions
 from lynx_dspy.grounding.sources import read_schema
 from lynx_dspy.metrics.linking import Names, names_used, parsed
-from lynx_dspy.modules.generator import structure
+from lynx_dspy.modules.generator import SURE, structure
 from lynx_dspy.values import Link, Schema
 
 
@@ -44,6 +49,7 @@ class Asked:
     schema: Schema
     database: Database | None
     golds: Sequence[Names]
+    constants: Sequence[frozenset[constants.Constant]] = ()
 
 
 Retrieval = Callable[[Asked], Sequence[Link]]
@@ -94,6 +100,8 @@ class Measured:
 
 def main() -> int:
     options = _parse()
+    if options.values:
+        return values(options.sources)
     print(
         "| data | n | retrieval | tables linked | all linked | tables kept | columns linked "
         "| budget | tables shown | columns shown | tokens | ms |"
@@ -109,6 +117,32 @@ def main() -> int:
     return 0
 
 
+def values(sources: Sequence[str]) -> int:
+    """The table of `--values`; questions without a database at hand are left out."""
+    print(constants.HEAD)
+    with ExitStack() as stack:
+        for source in sources:
+            name, _, folder = source.partition("=")
+            asked = [one for one in questions(name, Path(folder), stack) if one.database]
+            for spellings in (False, True):
+                print(_values_row(name, asked, spellings), flush=True)
+    return 0
+
+
+def _values_row(name: str, asked: Sequence[Asked], spellings: bool) -> str:
+    answers, sure = [], []
+    seconds = 0.0
+    for one in asked:
+        started = time.process_time()
+        links = link(one.question, one.evidence, one.schema, one.database, spellings=spellings)
+        seconds += time.process_time() - started
+        for told, least in ((answers, 0.0), (sure, SURE)):
+            found = [constants.told(gold, links, least) for gold in one.constants]
+            told.append(max(found, key=lambda t: t.found / max(1, t.constants)))
+    way = "other spellings too" if spellings else "exact"
+    return constants.row(name, way, answers, sure, 1000 * seconds / max(1, len(asked)))
+
+
 def questions(name: str, folder: Path, stack: ExitStack) -> Iterator[Asked]:
     """The questions of one split whose gold query parses."""
     dataset, _, split = name.partition(":")
@@ -117,10 +151,11 @@ def questions(name: str, folder: Path, stack: ExitStack) -> Iterator[Asked]:
         if example.db not in open_databases:
             open_databases[example.db] = _opened(dataset, folder, example, stack)
         schema, database = open_databases[example.db]
-        trees = [parsed(sql, schema) for sql in example.gold_sql]
-        golds = [names_used(tree, schema) for tree in trees if tree is not None]
+        trees = [tree for sql in example.gold_sql if (tree := parsed(sql, schema)) is not None]
+        golds = [names_used(tree, schema) for tree in trees]
+        texts = [constants.constants(tree, schema) for tree in trees]
         if golds:
-            yield Asked(example.question, example.evidence, schema, database, golds)
+            yield Asked(example.question, example.evidence, schema, database, golds, texts)
 
 
 def _opened(
@@ -222,6 +257,7 @@ def _parse() -> argparse.Namespace:
         default=[config.EMBEDDED.schema_tokens, config.FULL.schema_tokens],
     )
     parser.add_argument("--only", nargs="+", choices=RETRIEVALS)
+    parser.add_argument("--values", action="store_true", help="measure value grounding instead")
     parser.add_argument("--misses", action="store_true", help="name what was lost, on stderr")
     return parser.parse_args()
 

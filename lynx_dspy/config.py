@@ -74,9 +74,9 @@ class LynxConfig:
     embedding_links: bool = True
     """Whether what names, notes and values leave open is linked by nearness of meaning (III-A2)."""
 
-    value_spellings: bool = True
+    value_spellings: bool = False
     """Whether values are also found that the question writes in another way: near spellings, dates,
-    percentages, words of long texts (III-A2)."""
+    percentages, words of long texts (III-A2). Off where a saved config does not name it."""
 
     schema_tokens: int = 1_500
     """Budget of the structural share K*_struct (III-A2)."""
@@ -137,7 +137,7 @@ class LynxConfig:
         return replace(self, **changes)
 
 
-FULL = LynxConfig()
+FULL = LynxConfig(value_spellings=True)
 """Every stage asks the model: for API models and local ones of some 7B parameters and more."""
 
 EMBEDDED = LynxConfig(
@@ -147,7 +147,6 @@ EMBEDDED = LynxConfig(
     candidates=5,
     rescue_candidates=5,
     embedding_links=False,
-    value_spellings=False,
     top_k=2,
     document_tokens=120,
     schema_tokens=700,

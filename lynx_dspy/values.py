@@ -183,7 +183,8 @@ class Link:
     """A concept of the question tied to a schema element. `column` is empty for a table.
 
     `value` is the stored spelling when the concept is a cell value. `evidence` says what tied
-    them: lexical, value, embedding, documentation or model.
+    them: lexical, value, embedding, documentation or model; date or number where `value` is the
+    concept in the column's own form, stored or not.
     """
 
     concept: str

@@ -253,8 +253,13 @@ def _likeness(asked: str, have: str) -> float:
 
 def split(text: str) -> list[Word]:
     """The words of a text; `customer_id` and `customerId` count word by word."""
+    return list(_split(text))
+
+
+@lru_cache(maxsize=8_192)
+def _split(text: str) -> tuple[Word, ...]:
     pieces = [piece for token in _TOKEN.findall(text) for piece in _pieces(token)]
-    return [Word(piece, folded := fold(piece), stem(folded)) for piece in pieces]
+    return tuple(Word(piece, folded := fold(piece), stem(folded)) for piece in pieces)
 
 
 def _pieces(token: str) -> tuple[str, ...]:

@@ -9,13 +9,22 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from lynx_dspy.engines.base import Database
 from lynx_dspy.grounding.embedding import Embedder
 from lynx_dspy.grounding.keys import neighbours
 from lynx_dspy.grounding.lexical import ASKING_WORDS, Word, by_description, by_name, split
 from lynx_dspy.grounding.nearness import near_elements
-from lynx_dspy.grounding.values import Place, ValueIndex, value_index
+from lynx_dspy.grounding.value_links import (
+    Named,
+    dates,
+    in_long_texts,
+    other_spellings,
+    shares,
+)
+from lynx_dspy.grounding.value_places import Place, ValueIndex
+from lynx_dspy.grounding.values import value_index
 from lynx_dspy.values import Link, Schema
 
 LEAST = 0.3
@@ -44,12 +53,14 @@ def link(
     schema: Schema,
     database: Database | None = None,
     embedder: Embedder | None = None,
+    spellings: bool = False,
 ) -> list[Link]:
     """Concepts of `question` (and of `evidence`, its given notes) tied to tables, columns, values.
 
     Best first, one link for each schema element and stored value, confidence in [0.3, 1]. Notes
     that share no word with the question are trusted less. Without `database` no values are looked
-    up; without `embedder` only like words are found.
+    up, with `spellings` also those that the question writes in another way; without `embedder` only
+    like words are found.
     """
     found = [*by_name(question, schema, "lexical", 1.0), *by_description(question, schema)]
     notes = list(_notes(question, evidence))
@@ -60,6 +71,8 @@ def link(
         found += _by_value(question, index, 1.0)
         for note, trust in notes:
             found += _by_value(note, index, trust)
+        if spellings:
+            found += _by_spelling([(question, 1.0), *notes], schema, index, found)
     links = _ranked(found)
     if embedder is not None:
         links = _ranked([*links, *near_elements(open_concepts(question, links), schema, embedder)])
@@ -99,6 +112,21 @@ def _by_value(text: str, index: ValueIndex, trust: float) -> Iterator[Link]:
         if named or (any(c.isdigit() for c in bare) and any(c.isalpha() for c in bare)):
             for place in index.holding(bare)[:5]:
                 yield _value_link(bare, place, trust * 0.5)
+
+
+def _by_spelling(
+    texts: Sequence[tuple[str, float]], schema: Schema, index: ValueIndex, found: Sequence[Link]
+) -> list[Link]:
+    """Links to what the texts write in another way than the database, by the trust in each."""
+    named = Named.by(one for one in found if not one.value)
+    links = []
+    for text, trust in texts:
+        made = [*other_spellings(text, index, named), *dates(text, schema, index, named)]
+        made += shares(text, schema, named)
+        known = {w.stem for one in (*found, *made) for w in split(one.concept)}
+        made += in_long_texts(text, index, known)
+        links += [replace(one, confidence=round(trust * one.confidence, 2)) for one in made]
+    return links
 
 
 def _varied(concept: str, ending: str, index: ValueIndex) -> list[Place]:

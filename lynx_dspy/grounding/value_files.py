@@ -16,14 +16,22 @@ from pathlib import Path
 from lynx_dspy.lm.models import home
 from lynx_dspy.progress import report
 
-_REVISION = "1"
+_REVISION = "2"
 _MOST_FILES = 32
 _MOST_BYTES = 1_000_000_000
 _TABLES = """
 CREATE TABLE about (fingerprint TEXT, revision TEXT);
-CREATE TABLE places (id INTEGER PRIMARY KEY, folded TEXT, owner TEXT, field TEXT, value TEXT);
+CREATE TABLE places (
+    id INTEGER PRIMARY KEY, folded TEXT, owner TEXT, field TEXT, value TEXT, key TEXT
+);
 CREATE TABLE words (word TEXT, place INTEGER, PRIMARY KEY (word, place)) WITHOUT ROWID;
 CREATE INDEX places_by_text ON places (folded);
+CREATE INDEX places_by_key ON places (key);
+CREATE TABLE pieces (piece TEXT, key TEXT, PRIMARY KEY (piece, key)) WITHOUT ROWID;
+CREATE TABLE styles (owner TEXT, field TEXT, style TEXT, PRIMARY KEY (owner, field)) WITHOUT ROWID;
+CREATE TABLE texts (
+    word TEXT, owner TEXT, field TEXT, PRIMARY KEY (word, owner, field)
+) WITHOUT ROWID;
 """
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
-import sqlite3
-import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 
 from lynx_dspy.engines.base import Database
 from lynx_dspy.errors import DatabaseError
 from lynx_dspy.grounding import value_files
-from lynx_dspy.grounding.identifiers import fold, qualified, quote
+from lynx_dspy.grounding.date_styles import style_of
+from lynx_dspy.grounding.identifiers import qualified, quote
 from lynx_dspy.grounding.recent import Recent
-from lynx_dspy.values import Schema, Table
+from lynx_dspy.grounding.value_places import Place, ValueIndex
+from lynx_dspy.values import Column, Schema, Table
 
 VALUES_A_COLUMN = 2_000
 """Distinct values held of one column."""
@@ -29,80 +27,23 @@ ROWS_IN_ALL = 120_000
 ROWS_A_TABLE = 20_000
 _FEWEST_ROWS = 50
 
+TEXTS_A_COLUMN = 200
+"""Rows read of a column of long texts, `_HEAD` characters of each."""
+
+WORDS_A_COLUMN = 3_000
+"""Different words held of the long texts of one column."""
+
+WORDS_IN_ALL = 300_000
+
 KEPT_FROM_SECONDS = 1.0
 """An index that took longer to build is kept on disk."""
 
-_WORD = re.compile(r"\w+")
 _LONGEST = 60
-_COMMON = 40
-"""A word that occurs in more values than this says nothing about one of them."""
-
+_TITLE = 200
+_HEAD = 600
 _BATCH = 10_000
-_FIND = "SELECT owner, field, value FROM places WHERE folded = ? ORDER BY id"
-_HOLDING = (
-    "SELECT owner, field, value FROM words JOIN places ON place = id WHERE word = ? "
-    f"ORDER BY id LIMIT {_COMMON + 1}"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a value is stored, with the spelling it has there."""
-
-    table: str
-    column: str
-    value: str
-
-
-class ValueIndex:
-    """Folded value -> places, and folded word -> places of the longer values that hold it.
-
-    The index is a SQLite database, in memory or in a file of the cache: a large one takes little
-    memory and opens at once.
-    """
-
-    def __init__(self, connection: sqlite3.Connection | None = None) -> None:
-        self._lock = threading.Lock()
-        self.connection = connection or value_files.in_memory()
-        self._size = 0
-        self._spread: Counter[str] = Counter()
-
-    def add(self, *places: Place) -> None:
-        """Make values findable as a whole and by each of their words."""
-        rows, words = [], []
-        for place in places:
-            folded = fold(place.value)
-            if not folded:
-                continue
-            self._size += 1
-            rows.append((self._size, folded, place.table, place.column, place.value))
-            parts = set(_WORD.findall(folded))
-            if len(parts) > 1:
-                self._spread.update(parts)
-                words += [(p, self._size) for p in parts if self._spread[p] <= _COMMON + 1]
-        with self._lock:
-            self.connection.executemany("INSERT INTO places VALUES (?, ?, ?, ?, ?)", rows)
-            self.connection.executemany("INSERT INTO words VALUES (?, ?)", words)
-
-    def find(self, text: str) -> list[Place]:
-        """The places of the value `text`, without regard to case, accents and blanks.
-
-        >>> index = ValueIndex()
-        >>> index.add(Place("city", "name", "São Paulo"))
-        >>> [place.value for place in index.find("sao paulo")]
-        ['São Paulo']
-        """
-        return self._places(_FIND, fold(text))
-
-    def holding(self, word: str) -> list[Place]:
-        """The places of longer values that hold `word`; none if too many do."""
-        places = self._places(_HOLDING, fold(word))
-        return places if len(places) <= _COMMON else []
-
-    def _places(self, query: str, wanted: str) -> list[Place]:
-        with self._lock:
-            return [Place(*row) for row in self.connection.execute(query, (wanted,))]
-
+_NO_TEXT = ("BLOB", "BINARY", "BYTE", "[]", "JSON")
+_TEXT = ("CHAR", "TEXT", "STRING", "CLOB", "ENUM")
 
 _indexes: Recent[ValueIndex] = Recent(size=8)
 
@@ -130,56 +71,92 @@ def _opened(database: Database, schema: Schema, key: tuple[str, str]) -> ValueIn
 
 def _build(database: Database, schema: Schema) -> ValueIndex:
     index = ValueIndex()
-    tables = [(t, names) for t in schema.tables if not t.is_view and (names := _texts(t))]
-    limit = max(_FEWEST_ROWS, min(ROWS_A_TABLE, ROWS_IN_ALL // max(1, len(schema.tables))))
-    columns = sum(len(names) for _, names in tables)
-    most = max(1, min(VALUES_A_COLUMN, VALUES_IN_ALL // max(1, columns)))
-    waiting: list[Place] = []
-    for table, names in tables:
-        waiting += _stored(database, table, names, limit, most)
-        if len(waiting) >= _BATCH:
-            index.add(*waiting)
-            waiting.clear()
-    index.add(*waiting)
+    tables = [t for t in schema.tables if not t.is_view]
+    columns = max(1, sum(_holds_text(c) for t in tables for c in t.columns))
+    rows = max(_FEWEST_ROWS, min(ROWS_A_TABLE, ROWS_IN_ALL // max(1, len(schema.tables))))
+    most = max(1, min(VALUES_A_COLUMN, VALUES_IN_ALL // columns))
+    words = min(WORDS_A_COLUMN, WORDS_IN_ALL // columns)
+    values: list[Place] = []
+    titles: list[Place] = []
+    for table in tables:
+        for column, texts in _read(database, table, rows):
+            short = [t for t in texts if len(t) <= _LONGEST]
+            values += [Place(table.name, column, text) for text in short[:most]]
+            if style := style_of(short):
+                index.add_style(table.name, column, style)
+            long = [t for t in texts if len(t) > _LONGEST][:TEXTS_A_COLUMN]
+            titles += _titles(table, column, long, most)
+            index.add_texts(table.name, column, long, words)
+        for column, texts in _read_long(database, table, min(rows, TEXTS_A_COLUMN)):
+            titles += _titles(table, column, texts, most)
+            index.add_texts(table.name, column, texts, words)
+        if len(values) + len(titles) >= _BATCH or table is tables[-1]:
+            index.add(*values)
+            index.add_titles(*titles)
+            values, titles = [], []
     return index
 
 
-def _texts(table: Table) -> list[str]:
-    return [c.name for c in table.columns if _holds_text(c.type, c.samples)]
+def _titles(table: Table, column: str, texts: Sequence[str], most: int) -> list[Place]:
+    whole = [text for text in texts if len(text) <= _TITLE]
+    return [Place(table.name, column, text) for text in whole[:most]]
 
 
-def _stored(
-    database: Database, table: Table, names: Sequence[str], limit: int, most: int
-) -> Iterator[Place]:
-    asked = ", ".join(quote(name, database.dialect) for name in names)
-    source = qualified(table, database.dialect)
+def _read(database: Database, table: Table, limit: int) -> Iterator[tuple[str, list[str]]]:
+    """The distinct values of each column of short texts in the first `limit` rows."""
+    columns = [c for c in table.columns if _holds_text(c)]
+    asked = [quote(c.name, database.dialect) for c in columns]
     try:
-        rows = database.query(f"SELECT {asked} FROM {source} LIMIT {limit}")
+        yield from _distinct(database, table, columns, asked, limit)
     except DatabaseError:
-        yield from _sampled(table, names)
+        yield from ((c.name, _sampled(c)) for c in columns)
+
+
+def _read_long(database: Database, table: Table, limit: int) -> Iterator[tuple[str, list[str]]]:
+    """The beginnings of the values of each column of long texts."""
+    columns = [c for c in table.columns if _holds_long_text(c)]
+    asked = [f"SUBSTR({quote(c.name, database.dialect)}, 1, {_HEAD})" for c in columns]
+    with suppress(DatabaseError):
+        yield from _distinct(database, table, columns, asked, limit)
+
+
+def _distinct(
+    database: Database, table: Table, columns: Sequence[Column], asked: Sequence[str], limit: int
+) -> Iterator[tuple[str, list[str]]]:
+    if not columns:
         return
-    for i, name in enumerate(names):
-        values = dict.fromkeys(row[i] for row in rows if isinstance(row[i], str))
-        short = [v for v in values if len(v) <= _LONGEST]
-        for value in short[:most]:
-            yield Place(table.name, name, value)
+    source = qualified(table, database.dialect)
+    rows = database.query(f"SELECT {', '.join(asked)} FROM {source} LIMIT {limit}")
+    for i, column in enumerate(columns):
+        yield column.name, list(dict.fromkeys(row[i] for row in rows if isinstance(row[i], str)))
 
 
-def _sampled(table: Table, names: Sequence[str]) -> Iterator[Place]:
+def _sampled(column: Column) -> list[str]:
     """The sample values, where nothing can be asked: a schema that is only described has them."""
-    for name in names:
-        column = table.column(name)
-        for text in column.samples if column else ():
-            if text.startswith("'") and text.endswith("'") and not text.endswith("…'"):
-                yield Place(table.name, name, text[1:-1].replace("''", "'"))
+    texts = [t for t in column.samples if t.startswith("'") and t.endswith("'")]
+    return [t[1:-1].replace("''", "'") for t in texts if not t.endswith("…'")]
 
 
-def _holds_text(kind: str, samples: tuple[str, ...]) -> bool:
+def _holds_text(column: Column) -> bool:
     """True for columns that store short texts, by their samples rather than the declared type."""
-    upper = kind.upper()
-    if any(mark in upper for mark in ("BLOB", "BINARY", "BYTE", "[]", "JSON")):
+    if _is_any(column, _NO_TEXT):
         return False
-    quoted = [s for s in samples if s.startswith(("'", '"'))]
-    if samples and (not quoted or all(s.endswith("…'") for s in quoted)):
+    quoted = _quoted(column)
+    if column.samples and (not quoted or all(s.endswith("…'") for s in quoted)):
         return False
-    return bool(quoted) or any(mark in upper for mark in ("CHAR", "TEXT", "STRING", "CLOB", "ENUM"))
+    return bool(quoted) or _is_any(column, _TEXT)
+
+
+def _holds_long_text(column: Column) -> bool:
+    """True for columns declared as text whose samples are all longer than what is shown of them."""
+    quoted = _quoted(column)
+    cut = bool(quoted) and all(s.endswith("…'") for s in quoted)
+    return cut and _is_any(column, _TEXT) and not _is_any(column, _NO_TEXT)
+
+
+def _quoted(column: Column) -> list[str]:
+    return [s for s in column.samples if s.startswith(("'", '"'))]
+
+
+def _is_any(column: Column, marks: Sequence[str]) -> bool:
+    return any(mark in column.type.upper() for mark in marks)

@@ -82,10 +82,13 @@ class Formulate(Stage):
     says = "writing the program"
 
 
-_SURE = 0.6
+SURE = 0.6
 """Value links of less confidence match only a part of the stored value."""
 
 _MOST_VALUES = 6
+_WIDTH = 40
+_TITLE = 200
+"""Characters of a value in its note; longer ones are cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +212,7 @@ class Generator(dspy.Module):
         embedder = default_embedder() if settings.embedding_links else None
         context = f"{concepts.evidence}\n{concepts.text}"
         known = units(schema)
-        links = link(question, context, known.schema, database, embedder)
+        links = link(question, context, known.schema, database, embedder, settings.value_spellings)
         left_open = list(open_concepts(question, links))
         elements = render(
             known.schema, settings.schema_tokens, (), links, "compact", known.notes
@@ -284,14 +287,29 @@ def units(schema: Schema) -> Folded:
 
 
 def value_notes(links: Iterable[Link], dialect: str) -> str:
-    """Conditions on the cell values that the question names, in their stored spelling."""
+    """Conditions on the cell values that the question names, in their stored spelling.
+
+    Of dates and shares the form is told in which the column stores them.
+    """
     notes = {
-        f"-- {shown(link.table, dialect)}.{shown(link.column, dialect)} = "
-        f"{literal(link.value, dialect)}": None
-        for link in links
-        if link.value and link.confidence >= _SURE
+        _value_note(link, dialect): None for link in links if link.value and link.confidence >= SURE
     }
     return "\n".join(list(notes)[:_MOST_VALUES])
+
+
+def _value_note(link: Link, dialect: str) -> str:
+    column = f"{shown(link.table, dialect)}.{shown(link.column, dialect)}"
+    if link.evidence == "number":
+        return f"-- {column} stores {_in_one_line(link.concept)} as {link.value}"
+    width = _TITLE if config.current().value_spellings else _WIDTH
+    value = literal(link.value, dialect, width)
+    if link.evidence == "date":
+        return f"-- {column} stores {_in_one_line(link.concept)} as {value}"
+    return f"-- {column} = {value}"
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def read_links(lines: Iterable[str], schema: Schema) -> tuple[Link, ...]:

@@ -16,7 +16,8 @@ from lynx_dspy.grounding import value_files, values
 from lynx_dspy.grounding.identifiers import fold
 from lynx_dspy.grounding.recent import Recent
 from lynx_dspy.grounding.schema import abstract
-from lynx_dspy.grounding.values import VALUES_A_COLUMN, Place, ValueIndex, value_index
+from lynx_dspy.grounding.value_places import Place, ValueIndex
+from lynx_dspy.grounding.values import VALUES_A_COLUMN, value_index
 from lynx_dspy.progress import listen
 from lynx_dspy.values import Column, Schema, Table
 
