@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
@@ -17,6 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from lynx_dspy.reporting.chart import Chart, Series
+from lynx_dspy.reporting.names import name_points
 from lynx_dspy.reporting.render import one_line
 
 if TYPE_CHECKING:
@@ -46,8 +47,7 @@ _STYLE: dict[RcKeyType, Any] = {
 }
 _METADATA = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 _MAX_LABEL = 48
-_NAME_WIDTH, _NAME_HEIGHT = 0.3, 4.5
-"""Room that a name needs in a scatter: a share of the width, and percent of the height."""
+_SCATTER_WIDTH = 8.0
 
 
 def image(chart: Chart, format_: str) -> bytes:
@@ -66,9 +66,11 @@ def rendered(drawing: Callable[[], Figure], format_: str) -> bytes:
 
 def draw(chart: Chart) -> Figure:
     """The chart as a matplotlib figure of its own."""
-    width = _width(chart)
+    width = _SCATTER_WIDTH if chart.kind == "scatter" else _width(chart)
     columns = _legend_columns(chart, width)
-    height = 4.0 + 0.22 * math.ceil(len(chart.series) / columns)
+    height = (5.0 if chart.kind == "scatter" else 4.0) + 0.22 * math.ceil(
+        len(chart.series) / columns
+    )
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
@@ -82,6 +84,8 @@ def draw(chart: Chart) -> Figure:
     axes.set_ylim(bottom=0)
     if len(chart.series) > 1 or chart.kind == "scatter" or "(n" in chart.series[0].label:
         figure.legend(loc="outside lower left", ncols=columns, frameon=False)
+    if chart.kind == "scatter":
+        name_points(axes, chart)
     return figure
 
 
@@ -153,6 +157,10 @@ def _scatter(axes: Axes, chart: Chart) -> None:
         where="post",
         color="#666666",
         linewidth=1,
+        marker="o",
+        markersize=11,
+        markerfacecolor="none",
+        zorder=3,
         label="Pareto front",
     )
     for series in chart.series:
@@ -164,45 +172,14 @@ def _scatter(axes: Axes, chart: Chart) -> None:
             yerr=[below, above],
             fmt="o",
             color=COLOURS[series.run],
-            ecolor="#bbbbbb",
+            ecolor="#dddddd",
             elinewidth=1,
             label=_label(series),
         )
-    _name_points(axes, chart)
-    axes.margins(x=0.25)  # the names stand to the right of the points
+    highest = max((p.high for one in chart.series for p in one.points if p), default=1.0)
+    axes.margins(x=0.12)
     axes.set_xlim(left=0)
-    axes.set_ylim(top=100)
-
-
-def _name_points(axes: Axes, chart: Chart) -> None:
-    """Names beside the points of a scatter, moved up where they would cover each other."""
-    named = [
-        (x, 100 * point.value, one_line(name)[:_MAX_LABEL])
-        for series in chart.series
-        for x, point, name in zip(series.at, series.points, series.names, strict=True)
-        if point
-    ]
-    shift = 0.01 * max((x for x, _, _ in named), default=0.0)
-    for (x, y, name), height in zip(named, spread([(x, y) for x, y, _ in named]), strict=True):
-        axes.annotate(name, (x, y), (x + shift, height), fontsize=8, textcoords="data", va="bottom")
-
-
-def spread(places: Sequence[tuple[float, float]]) -> list[float]:
-    """Heights in percent for texts that begin at these places, so that no two are too near.
-
-    >>> spread([(100.0, 50.0), (110.0, 51.0), (900.0, 50.0)])
-    [51.0, 55.5, 51.0]
-    """
-    near = _NAME_WIDTH * max((x for x, _ in places), default=0.0)
-    heights: dict[int, float] = {}
-    for position in sorted(range(len(places)), key=lambda p: (places[p][1], p)):
-        x, height = places[position][0], places[position][1] + 1.0
-        beside = sorted(h for p, h in heights.items() if abs(places[p][0] - x) < near)
-        for taken in beside:
-            if abs(taken - height) < _NAME_HEIGHT:
-                height = taken + _NAME_HEIGHT
-        heights[position] = height
-    return [heights[position] for position in range(len(places))]
+    axes.set_ylim(top=min(100.0, 115 * highest))
 
 
 _DRAWERS = {"bars": _bars, "lines": _lines, "scatter": _scatter}

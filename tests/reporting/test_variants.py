@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given
@@ -111,3 +112,36 @@ def test_the_figure_has_a_point_a_variant_and_the_front() -> None:
     assert sorted(text.get_text() for text in axes.texts) == ["_hidden", "demos"]
     assert axes.get_xlabel() == "Tokens a question"
     assert image(chart, "svg") == image(chart, "svg")
+
+
+VARIANTS = ("un-compiled", "demos", "nearest", "bootstrap-rs", "mipro", "gepa", "optuna+nearest")
+
+
+@pytest.mark.parametrize("spread", [1, 40, 400])
+def test_names_in_the_figure_cover_neither_each_other_nor_points(spread: int) -> None:
+    chance = random.Random(spread)
+    found = [
+        tracked(
+            variant, chance.randint(2, 7), 2_000.0 + spread * chance.random(), backbone=backbone
+        )
+        for backbone in ("local/qwen2.5-coder-0.5b-instruct", "local/smollm2-135m-instruct")
+        for variant in VARIANTS
+    ]
+    chart = chart_of(chosen(found))
+    figure = draw(chart)
+    (axes,) = figure.axes
+    figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in axes.texts if text.get_text()]
+    assert len(boxes) == 2 * len(VARIANTS)
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    points = [
+        axes.transData.transform((x, 100 * point.value))
+        for series in chart.series
+        for x, point in zip(series.at, series.points, strict=True)
+        if point
+    ]
+    assert not any(box.contains(*point) for box in boxes for point in points)
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "Pareto front", "local/qwen2.5-coder-0.5b-instruct", "local/smollm2-135m-instruct"
+    ]  # fmt: skip
