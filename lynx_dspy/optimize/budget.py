@@ -87,6 +87,8 @@ class Meter:
         self.leader = ""
         self.phase = ""
         self.planned = 0
+        self.ended = False
+        """Whether the budget ended anything."""
         self._watch = watch or (lambda progress: None)
         self._counted: dict[tuple[str, str], Spent] = {}
         self._began = time.monotonic()
@@ -108,9 +110,7 @@ class Meter:
             if record["id"] in wanted and record["status"] != UNAVAILABLE:
                 self._counted[str(folder), record["id"]] = cost(record)
         self._asked += asked
-        self._tell()
-        if not self.budget.allows(self.spent + self.reserve):
-            raise BudgetSpent
+        self._end_if_spent()
 
     def add(self, place: str, id: str, spent: Spent) -> None:
         """Count what is no question, such as a call that writes instructions; once a place and id.
@@ -118,14 +118,18 @@ class Meter:
         Raises `BudgetSpent` as `look` does.
         """
         self._counted[place, id] = spent
-        self._tell()
-        if not self.budget.allows(self.spent + self.reserve):
-            raise BudgetSpent
+        self._end_if_spent()
 
     def lead(self, name: str, value: float) -> None:
         """Note the best candidate so far, and tell of it."""
         self.leader, self.best = name, value
         self._tell()
+
+    def _end_if_spent(self) -> None:
+        self._tell()
+        if not self.budget.allows(self.spent + self.reserve):
+            self.ended = True
+            raise BudgetSpent
 
     def _tell(self) -> None:
         done = len(self._counted)

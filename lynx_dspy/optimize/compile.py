@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dspy
 
@@ -26,15 +26,20 @@ from lynx_dspy.errors import BadInput, ModelError
 from lynx_dspy.optimize import outcome
 from lynx_dspy.optimize.artifact import save
 from lynx_dspy.optimize.budget import Budget, BudgetSpent, Meter, Spent, Watch
+from lynx_dspy.optimize.evaluate import THREADS
 from lynx_dspy.optimize.outcome import Compiled, Measured
 from lynx_dspy.optimize.proposals import Task, propose_demos, propose_nearest
 from lynx_dspy.optimize.questions import Questions
 from lynx_dspy.optimize.recipes import (
     DEFAULT,
+    BootstrapRecipe,
     DemosRecipe,
+    GepaRecipe,
+    MiproRecipe,
     NearestRecipe,
     OptunaRecipe,
     Recipe,
+    SimbaRecipe,
     chain,
 )
 from lynx_dspy.optimize.records import Record
@@ -49,13 +54,26 @@ from lynx_dspy.optimize.search import (
     judge,
 )
 from lynx_dspy.optimize.splitting import Splits, splits_of
+from lynx_dspy.optimize.teleprompters import (
+    propose_bootstrap,
+    propose_gepa,
+    propose_mipro,
+    propose_simba,
+)
 from lynx_dspy.optimize.tuning import tune
 from lynx_dspy.program import Lynx
+
+if TYPE_CHECKING:
+    from lynx_dspy.optimize.ray_pool import RayPool
 
 PROPOSERS: dict[type[Recipe], Callable[[Task, Any], Sequence[Candidate] | Found]] = {
     DemosRecipe: propose_demos,
     NearestRecipe: propose_nearest,
     OptunaRecipe: tune,
+    BootstrapRecipe: propose_bootstrap,
+    MiproRecipe: propose_mipro,
+    GepaRecipe: propose_gepa,
+    SimbaRecipe: propose_simba,
 }
 """What carries out each kind of recipe: candidates made from a task, which are then halved, or the
 end of a search of its own."""
@@ -67,6 +85,7 @@ def compile(
     recipe: str = DEFAULT,
     *,
     lm: dspy.LM | None = None,
+    reflection_lm: dspy.LM | None = None,
     out: str | Path | None = None,
     data: str | Path = "",
     train_split: str = "",
@@ -82,15 +101,17 @@ def compile(
     workers: int = 1,
     deadline: float | None = None,
     watch: Watch | None = None,
+    engine: str = THREADS,
 ) -> Compiled:
     """Make `program` better on `dataset` for the language model `lm`; the artifact is in `out`.
 
     `dataset` is a name of `datasets.DATASETS` with its folder `data`, or examples, which are shared
     out. `recipe` is a name of `recipes.RECIPES` or several joined by `+`, `params` change its
-    numbers. EX decides, then Soft-F1; 1,000 tokens a question cost `token_weight` of EX. The
+    numbers; `reflection_lm` writes the instructions of recipes that change them, `lm` does if there
+    is none. EX decides, then Soft-F1; 1,000 tokens a question cost `token_weight` of EX. The
     budgets end the search, not the test at its end. Calling it again with the same `out` goes on
-    where it ended and gives what one call would have given. Raises `BadInput` for what cannot be
-    compiled and `ModelError` when the model cannot be used.
+    where it ended and gives what one call would have given. `engine` is that of `evaluate`. Raises
+    `BadInput` for what cannot be compiled and `ModelError` when the model cannot be used.
     """
     model = lm if lm is not None else dspy.settings.lm
     if model is None:
@@ -106,9 +127,9 @@ def compile(
         seed=seed,
     )
     meter = Meter(Budget(max_lm_calls, max_tokens, max_minutes), watch)
-    with _work(out) as folder:
-        runs = Runs(folder, model, meter, workers, deadline=deadline)
-        job = _Job(program, model, splits, runs, Objective(token_weight), seed)
+    with _work(out) as folder, _asked_by(engine, workers) as asked_by:
+        runs = Runs(folder, model, meter, workers, deadline=deadline, engine=asked_by)
+        job = _Job(program, model, splits, runs, Objective(token_weight), seed, reflection_lm)
         job.search_by(recipes)
         made = job.finish(recipe, recipes)
         outcome.write(made, folder)
@@ -127,6 +148,7 @@ class _Job:
     runs: Runs
     objective: Objective
     seed: int
+    writer: dspy.LM | None = None
     standings: list[Standing] = field(default_factory=list)
     budget_spent: bool = False
 
@@ -147,7 +169,9 @@ class _Job:
             return  # nothing can be compared with half a baseline
         for _, recipe in recipes:
             config = self.best.program.config or configs.profile(str(self.lm.model))
-            task = Task(self.best.program, config, self.splits.train, self.search, self.seed)
+            task = Task(
+                self.best.program, config, self.splits.train, self.search, self.seed, self.writer
+            )
             made = PROPOSERS[type(recipe)](task, recipe)
             found = (
                 made
@@ -156,7 +180,7 @@ class _Job:
             )
             self.best = found.best
             self.standings += found.standings
-            self.budget_spent = self.budget_spent or found.budget_spent
+            self.budget_spent = self.budget_spent or found.budget_spent or meter.ended
 
     def finish(self, name: str, recipes: Sequence[tuple[str, Recipe]]) -> Compiled:
         """The verdict, the test, and what is recorded of all."""
@@ -198,6 +222,18 @@ class _Job:
             return self.runs.records(candidate.program, folder, self.splits.test)
         finally:
             meter.budget = budget
+
+
+@contextmanager
+def _asked_by(engine: str, workers: int) -> Iterator[str | RayPool]:
+    """Who asks in all runs of a compile: workers elsewhere stay between them."""
+    if engine == THREADS:
+        yield engine
+        return
+    from lynx_dspy.optimize.ray_pool import opened
+
+    with opened(engine, workers) as pool:
+        yield pool
 
 
 @contextmanager

@@ -20,7 +20,6 @@ split's golds, or its own where it was right and the gold elsewhere."""
 View = Literal["bare", "used"]
 """What a demo shows of the schema: nothing, or the tables and columns that its program uses."""
 
-
 Switch = Literal[
     "none", "jit", "align", "distill", "intent", "ground", "reflect", "diagnose", "verification"
 ]
@@ -137,12 +136,93 @@ _WHOLE = Halving(rungs=(1.0,))
 """For candidates that an optimizer asked every validation question already."""
 
 
-Recipe = DemosRecipe | NearestRecipe | OptunaRecipe
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootstrapRecipe:
+    """DSPy's BootstrapFewShotWithRandomSearch: demos from right answers on training questions."""
+
+    harvest: Harvest = field(default_factory=lambda: Harvest(labels="harvested"))
+    halving: Halving = _WHOLE
+    sets: int = 4
+    """Shuffled sets; one more takes the training questions in order."""
+    most_demos: int = 4
+    """Questions that a set learns from at most."""
+    rounds: int = 1
+    """Tries a question; from the second on at temperature 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MiproRecipe:
+    """DSPy's MIPROv2: instructions and demos together, by a Bayesian search."""
+
+    harvest: Harvest = field(default_factory=lambda: Harvest(labels="harvested"))
+    halving: Halving = _WHOLE
+    candidates: int = 4
+    """Instructions a stage, and sets of demos; the present instruction is among them."""
+    trials: int = 6
+    """Combinations that are tried on every validation question."""
+    most_demos: int = 2
+    """Questions that a set of demos is made of at most; 0 changes instructions alone."""
+    data_aware: bool = True
+    """Whether the training questions are summed up first, a call for `data_batch` of them."""
+    data_batch: int = 10
+    temperature: float = 1.0
+    """Of the model that writes instructions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GepaRecipe:
+    """DSPy's GEPA: instructions rewritten by reflection on what went wrong."""
+
+    halving: Halving = _WHOLE
+    metric_calls: int = 300
+    """Answers that are looked at in all, repeated ones too."""
+    batch: int = 3
+    """Training questions that a rewriting reflects on."""
+    input_tokens: int = 300
+    """A longer input of a stage is cut where it is reflected on."""
+    most_chars: int = 2_000
+    """A longer instruction is shortened once, else not taken."""
+    temperature: float = 1.0
+    """Of the model that reflects."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimbaRecipe:
+    """DSPy's SIMBA: rules and demos from questions whose sampled answers differ most."""
+
+    halving: Halving = field(default_factory=lambda: Halving(rungs=(0.5, 1.0)))
+    batch: int = 8
+    """Training questions a step."""
+    candidates: int = 4
+    """Sampled answers a question, and programs made a step."""
+    steps: int = 3
+    most_demos: int = 3
+    input_tokens: int = 120
+    """A longer input is left out of demos and of what rules are made from."""
+    finalists: int = 3
+    """Programs, the best on training questions, that validation questions choose among."""
+    temperature: float = 1.0
+    """Of the model that writes rules."""
+
+
+Recipe = (
+    DemosRecipe
+    | NearestRecipe
+    | OptunaRecipe
+    | BootstrapRecipe
+    | MiproRecipe
+    | GepaRecipe
+    | SimbaRecipe
+)
 
 RECIPES: dict[str, Recipe] = {
     "demos": DemosRecipe(),
     "nearest": NearestRecipe(),
     "optuna": OptunaRecipe(),
+    "bootstrap-rs": BootstrapRecipe(),
+    "mipro": MiproRecipe(),
+    "gepa": GepaRecipe(),
+    "simba": SimbaRecipe(),
 }
 
 DEFAULT = "demos"

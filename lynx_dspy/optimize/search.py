@@ -240,12 +240,21 @@ class Search:
     def _rung(self, field_: Sequence[Candidate], asked: int) -> tuple[list[Standing], bool]:
         """Those candidates that could be asked `asked` questions, and whether money ran out."""
         ran: list[Standing] = []
-        for candidate in field_:
+        for number, candidate in enumerate(field_):
             standing, short = self.stand(candidate, asked)
             ran += [standing] if standing is not None else []
-            if short:
-                return ran, True
+            if short:  # what was asked already, by an optimizer, costs nothing
+                return ran + self._stood(field_[number + 1 :], asked), True
         return ran, False
+
+    def _stood(self, field_: Sequence[Candidate], asked: int) -> list[Standing]:
+        """Standings of those candidates that were asked the first `asked` questions before."""
+        wanted = {one.id for one in self.val.examples[:asked]}
+        return [
+            Standing(one, self.worth(one, asked), asked)
+            for one in field_
+            if wanted <= {record["id"] for record in self.kept(one)}
+        ]
 
     def _better(
         self,
