@@ -29,8 +29,13 @@ _CACHED_CALLS = 2_000
 @click.option("--dataset", "name", required=True, help="sql_eval, sample, csv, jsonl, bird, ...")
 @click.option("--data", default="", type=click.Path(), help="Folder of the download or your own.")
 @click.option("--out", required=True, type=click.Path(), help="artifacts/<backbone>/<variant>")
-@click.option("--recipe", help="demos, nearest, or several joined by + [default: demos].")
+@click.option(
+    "--recipe",
+    help="demos, nearest, optuna, bootstrap-rs, mipro, gepa, simba, or several joined by + "
+    "[default: demos].",
+)
 @click.option("--lm", "lm_name", help="Language model [default: $LYNX_LM, else local].")
+@click.option("--reflection-lm", help="Writes instructions for mipro, gepa, simba [default: --lm].")
 @click.option("--artifact", type=click.Path(), help="Start from this compiled program.")
 @click.option("--without", multiple=True, help="Leave a part out; may be given several times.")
 @click.option("--train-split", default="", help="Split to learn from.")
@@ -69,6 +74,7 @@ def command(
     out: str,
     recipe: str | None,
     lm_name: str | None,
+    reflection_lm: str | None,
     artifact: str | None,
     without: tuple[str, ...],
     train_split: str,
@@ -106,6 +112,7 @@ def command(
             name,
             recipe or DEFAULT,
             lm=lm(lm_name),
+            reflection_lm=lm(reflection_lm) if reflection_lm else None,
             out=out,
             data=data,
             train_split=train_split,

@@ -204,6 +204,7 @@ class _Job:
                 spent=self.runs.meter.spent,
                 budget_spent=self.budget_spent,
                 standings=self.standings,
+                writer=self.writer,
             ),
             best=self.best,
             shipped=shipped,

@@ -48,6 +48,8 @@ class Job:
     spent: Spent
     budget_spent: bool
     standings: Sequence[Standing]
+    writer: dspy.LM | None = None
+    """The model that wrote instructions, where it was another than `lm`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +214,7 @@ def _recipe_run(job: Job, best: Candidate, verdict: Verdict) -> RecipeRun:
         params={
             **{name: _plain(flat(recipe)) for name, recipe in job.recipes},
             "objective": {"token_weight": job.token_weight},
+            **({"reflection_lm": describe(job.writer)} if job.writer is not None else {}),
             "winner": {"name": best.name, "kept": verdict.kept, **best.about},
         },
         seed=job.seed,
