@@ -14,6 +14,7 @@ import dspy
 from lynx_dspy.lm import describe
 from lynx_dspy.metrics.intervals import Interval, bootstrap, wilson
 from lynx_dspy.optimize.budget import Budget, Spent
+from lynx_dspy.optimize.fronts import front
 from lynx_dspy.optimize.journal import write_whole
 from lynx_dspy.optimize.manifest import Backbone, Manifest, RecipeRun, Scores, SplitRecord, Used
 from lynx_dspy.optimize.questions import Questions
@@ -23,7 +24,12 @@ from lynx_dspy.optimize.search import Candidate, Standing, Verdict
 from lynx_dspy.optimize.splitting import Splits
 from lynx_dspy.program import Lynx
 
-PAGE, SEARCH = "compile.md", "search.json"
+PAGE, SEARCH, TIMES = "compile.md", "search.json", "times.json"
+FIGURE = "search"
+"""Drawn as PNG and SVG: the candidates, EX against tokens."""
+
+TIMED = ("r_ves", "ves")
+"""Scores that are made of timings: they stand beside the artifact, which is the same each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,8 @@ class Compiled:
     left_out: Sequence[str]
     manifest: Manifest
     rows: Sequence[Mapping[str, Any]] = field(repr=False)
+    times: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """By split, program (baseline, compiled) and question: seconds, and VES where it was asked."""
 
     @property
     def kept(self) -> bool:
@@ -111,6 +119,10 @@ def compiled(
         left_out=job.splits.left_out,
         manifest=manifest,
         rows=[row for split, both in measured.items() for row in _rows(split, both)],
+        times={
+            split: {"baseline": _times(both.baseline), "compiled": _times(both.compiled)}
+            for split, both in measured.items()
+        },
     )
 
 
@@ -128,19 +140,42 @@ def scores_of(records: Sequence[Record]) -> Scores:
 
 
 def write(made: Compiled, folder: Path) -> None:
-    """Write the page beside the runs, and the standings of the search in its order."""
+    """Write beside the runs: a page, the search with its figure where it has one, the times."""
+    from lynx_dspy.reporting.plots import image
+    from lynx_dspy.reporting.searches import chart_of_search
+
     write_whole(folder / PAGE, page(made))
-    write_whole(folder / SEARCH, json.dumps([_standing(one) for one in made.standings], indent=1))
+    on_front = {id(one) for one in front(made.standings)}
+    standings = [_standing(one, id(one) in on_front) for one in made.standings]
+    write_whole(folder / SEARCH, json.dumps(standings, indent=1))
+    write_whole(folder / TIMES, json.dumps(made.times))
+    chart = chart_of_search(standings, made.manifest.variant)
+    for form in ("png", "svg") if chart else ():
+        (folder / f"{FIGURE}.{form}").write_bytes(image(chart, form))
 
 
-def _standing(one: Standing) -> dict[str, Any]:
+def _standing(one: Standing, on_front: bool) -> dict[str, Any]:
     scores = {"ex": one.worth.ex, "soft_f1": one.worth.soft_f1, "tokens": -one.worth.thrift}
     return {
         "name": one.candidate.name,
         "program": one.candidate.hash,
         "asked": one.asked,
+        "scored": one.worth.n,
+        "front": on_front,
         "scores": scores if one.worth.n else {},
         "about": dict(one.candidate.about),
+    }
+
+
+def _times(records: Sequence[Record]) -> dict[str, dict[str, float]]:
+    """What differs between equal compiles: seconds, and the scores that are made of them."""
+    return {
+        r["id"]: {
+            "seconds": r["seconds"],
+            **{name: r["scores"][name] for name in TIMED if name in r["scores"]},
+        }
+        for r in records
+        if r["scores"]
     }
 
 
@@ -162,13 +197,20 @@ def page(made: Compiled) -> str:
         "",
         *_facts(made),
         "",
-        "| candidate | questions | EX | made of |",
-        "|---|---:|---:|---|",
+        "| candidate | questions | EX | tokens | front | made of |",
+        "|---|---:|---:|---:|---|---|",
     ]
+    on_front = {id(one) for one in front(made.standings)}
     for one in sorted(made.standings, key=lambda s: (s.asked, s.worth), reverse=True):
-        about = ", ".join(f"{k} {_short(v)}" for k, v in one.candidate.about.items())
-        lines.append(f"| {one.candidate.name} | {one.asked} | {one.worth.ex:.1%} | {about} |")
+        lines.append(_candidate_row(one, id(one) in on_front))
+    lines += ["", "Front: no other candidate that was asked as much is as good and costs less."]
     return "\n".join(lines) + "\n"
+
+
+def _candidate_row(one: Standing, on_front: bool) -> str:
+    about = ", ".join(f"{k} {_short(v)}" for k, v in one.candidate.about.items())
+    scores = f"{one.asked} | {one.worth.ex:.1%} | {-one.worth.thrift:,.0f}"
+    return f"| {one.candidate.name} | {scores} | {'yes' if on_front else ''} | {about} |"
 
 
 def _facts(made: Compiled) -> list[str]:
@@ -267,7 +309,7 @@ def _rows(split: str, both: Measured) -> list[dict[str, Any]]:
             "question": r["question"],
             "code": r["code"],
             "status": r["status"],
-            "scores": r["scores"],
+            "scores": {k: v for k, v in r["scores"].items() if k not in TIMED},
             "baseline_ex": before.get(r["id"]),
             "tokens": r["usage"]["total_tokens"],
             "calls": r["usage"]["calls"],

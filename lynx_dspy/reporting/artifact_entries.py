@@ -8,11 +8,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from lynx_dspy.metrics.intervals import bootstrap
 from lynx_dspy.optimize import plainjson
 from lynx_dspy.optimize.artifact import EVAL, PROMPTS, read_manifest
 from lynx_dspy.optimize.folders import located
 from lynx_dspy.optimize.manifest import Manifest, Scores, identity
-from lynx_dspy.optimize.outcome import SEARCH
+from lynx_dspy.optimize.outcome import FIGURE, PAGE, SEARCH, TIMED, TIMES
 from lynx_dspy.reporting.chart import Chart, Series
 from lynx_dspy.reporting.entries import (
     QUESTIONS,
@@ -28,6 +29,7 @@ from lynx_dspy.reporting.entries import (
     table_of,
     tags_of,
 )
+from lynx_dspy.reporting.searches import chart_of_search
 
 
 def entry_of_artifact(folder: str | Path) -> Entry:
@@ -40,9 +42,16 @@ def entry_of_artifact(folder: str | Path) -> Entry:
     lines = (place / EVAL).read_text("utf-8").splitlines() if (place / EVAL).is_file() else []
     rows = [json.loads(line) for line in lines]
     standings = _standings(Path(folder))
-    table = table_of(measured(row) for row in rows)
+    times = _times(Path(folder))
+    table = table_of(
+        measured(row) | _taken(times, row["split"], "compiled", row["id"]) for row in rows
+    )
     recipe = manifest.recipe
-    points = [*_artifact_points(manifest, rows), *_best_so_far(standings)]
+    points = [
+        *_artifact_points(manifest, rows),
+        *_timed_points(times),
+        *_best_so_far(standings),
+    ]
     return Entry(
         experiment=experiment_of(_dataset_of(manifest)),
         name=f"{manifest.variant} seed {recipe.seed}",
@@ -51,9 +60,14 @@ def entry_of_artifact(folder: str | Path) -> Entry:
         metrics=tuple(points),
         inputs=tuple(Input(s.dataset, s.hash, n, s.n) for n, s in manifest.splits.items()),
         prompts=plainjson.read(place / PROMPTS)["prompts"],
-        files={QUESTIONS: table, "artifact": place, "scores.png": _scores_figure(manifest)},
+        files={
+            QUESTIONS: table,
+            "artifact": place,
+            "scores.png": _scores_figure(manifest),
+            **dict(_search_files(Path(folder), manifest, standings)),
+        },
         children=(
-            *_baseline(manifest, rows),
+            *_baseline(manifest, rows, times),
             *(_candidate(manifest, standing) for standing in standings),
         ),
     )
@@ -124,11 +138,59 @@ def _score_points(before: str, scores: Scores) -> Iterator[Point]:
         yield Point(f"{before}tokens_per_question", scores.tokens_per_question)
 
 
+def _beside(folder: Path, name: str) -> Path:
+    """A file of the compile, which is kept beside its artifact."""
+    return folder.parent / f".{folder.name}.work" / name
+
+
 def _standings(folder: Path) -> list[dict[str, Any]]:
-    """The candidates of a compile that is kept beside its artifact, in the order of the search."""
-    path = folder.parent / f".{folder.name}.work" / SEARCH
+    """The candidates of a compile, in the order of the search; none without its work folder."""
+    path = _beside(folder, SEARCH)
     found = plainjson.read(path) if path.is_file() else []
     return [one for one in found if one["scores"]]
+
+
+def _search_files(
+    folder: Path, manifest: Manifest, standings: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, bytes | Path]]:
+    """The page of the compile, and the figure of its candidates."""
+    from lynx_dspy.reporting.plots import image
+
+    page = _beside(folder, PAGE)
+    if page.is_file():
+        yield PAGE, page
+    chart = chart_of_search(standings, manifest.variant)
+    if chart is not None:
+        for form in ("png", "svg"):
+            yield f"figures/{FIGURE}.{form}", image(chart, form)
+
+
+Times = Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]
+"""By split, program and question: seconds, and VES where it was asked for."""
+
+
+def _times(folder: Path) -> Times:
+    path = _beside(folder, TIMES)
+    found: Times = plainjson.read(path) if path.is_file() else {}
+    return found
+
+
+def _taken(times: Times, split: str, program: str, id_: str) -> dict[str, float]:
+    """The seconds of a question as a cell of the table; none where they are not known."""
+    found = times.get(split, {}).get(program, {}).get(id_, {})
+    return {"seconds": found["seconds"]} if found else {}
+
+
+def _timed_points(times: Times, program: str = "compiled") -> Iterator[Point]:
+    """Means of what was timed: VES with intervals, seconds a question."""
+    for split, both in times.items():
+        asked = list(both[program].values())
+        for name in TIMED:
+            values = [one[name] for one in asked if name in one]
+            if values:
+                yield from interval_points(f"{split}/{name}", bootstrap(values))
+        if asked:
+            yield Point(f"{split}/seconds_per_question", fmean(one["seconds"] for one in asked))
 
 
 def _best_so_far(standings: Sequence[Mapping[str, Any]]) -> Iterator[Point]:
@@ -140,7 +202,7 @@ def _best_so_far(standings: Sequence[Mapping[str, Any]]) -> Iterator[Point]:
         yield Point("search/best_ex", best, step)
 
 
-def _baseline(manifest: Manifest, rows: Sequence[Question]) -> Iterator[Entry]:
+def _baseline(manifest: Manifest, rows: Sequence[Question], times: Times) -> Iterator[Entry]:
     """The program before it was compiled: EX of each question, costs as means."""
     before = {split: both["baseline"] for split, both in manifest.scores.items()}
     if not any(scores.ex for scores in before.values()):
@@ -149,16 +211,19 @@ def _baseline(manifest: Manifest, rows: Sequence[Question]) -> Iterator[Entry]:
     if manifest.without:
         variant = f"{variant} w/o {', '.join(manifest.without)}"
     shown = ("split", "id", "db", "question")
-    table = table_of({**{n: row[n] for n in shown}, "ex": row["baseline_ex"]} for row in rows)
+    table = table_of(
+        {**{n: row[n] for n in shown}, "ex": row["baseline_ex"]}
+        | _taken(times, row["split"], "baseline", row["id"])
+        for row in rows
+    )
     yield Entry(
         experiment=experiment_of(_dataset_of(manifest)),
         name=f"{variant}, before {manifest.variant}",
         tags=_artifact_tags(manifest, "baseline", variant, manifest.parent, table)
         | {"lynx.recipe": "none", "lynx.seed": "0"},
-        metrics=tuple(
-            point
-            for split, scores in before.items()
-            for point in _score_points(f"{split}/", scores)
+        metrics=(
+            *(p for split, scores in before.items() for p in _score_points(f"{split}/", scores)),
+            *_timed_points(times, "baseline"),
         ),
         files={QUESTIONS: table},
     )
@@ -170,7 +235,7 @@ def _candidate(manifest: Manifest, standing: Mapping[str, Any]) -> Entry:
         experiment=experiment_of(_dataset_of(manifest)),
         name=standing["name"],
         tags={
-            "lynx.kind": "candidate",
+            "lynx.kind": "trial" if "trial" in standing["about"] else "candidate",
             "lynx.backbone": manifest.backbone.name,
             "lynx.variant": manifest.variant,
             "lynx.dataset": _dataset_of(manifest),

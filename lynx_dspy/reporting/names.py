@@ -47,7 +47,7 @@ def name_points(axes: Axes, chart: Chart) -> None:
         (x, 100 * point.value, one_line(name)[:_LONGEST])
         for series in chart.series
         for x, point, name in zip(series.at, series.points, series.names, strict=True)
-        if point
+        if point and name
     ]
     taken = [_around(axes, x, y) for x, y, _ in named]
     inside = cast(Bbox, axes.get_window_extent())
