@@ -51,7 +51,7 @@ def misses(tree: ast.Module, schema: Schema) -> list[Miss]:
     """Every name of a column that its frame cannot have, in the order of the program."""
     walker = _Walker(schema)
     walker.block(tree.body)
-    return walker.found
+    return list({id(miss.node): miss for miss in reversed(walker.found)}.values())[::-1]
 
 
 @dataclass

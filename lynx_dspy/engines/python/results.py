@@ -115,7 +115,7 @@ def _column(values: pd.Series[Any], longest: int) -> pa.Array:
         values = values.map(lambda cell: _cut(cell, longest))
     try:
         return pa.array(values, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
         return pa.array([_text(cell, longest) for cell in values], type=pa.string())
 
 
