@@ -51,6 +51,7 @@ from lynx_dspy.optimize.search import (
     Runs,
     Search,
     Standing,
+    furthest,
     judge,
 )
 from lynx_dspy.optimize.splitting import Splits, splits_of
@@ -102,6 +103,7 @@ def compile(
     deadline: float | None = None,
     watch: Watch | None = None,
     engine: str = THREADS,
+    ves: int = 0,
 ) -> Compiled:
     """Make `program` better on `dataset` for the language model `lm`; the artifact is in `out`.
 
@@ -110,8 +112,9 @@ def compile(
     numbers; `reflection_lm` writes the instructions of recipes that change them, `lm` does if there
     is none. EX decides, then Soft-F1; 1,000 tokens a question cost `token_weight` of EX. The
     budgets end the search, not the test at its end. Calling it again with the same `out` goes on
-    where it ended and gives what one call would have given. `engine` is that of `evaluate`. Raises
-    `BadInput` for what cannot be compiled and `ModelError` when the model cannot be used.
+    where it ended and gives what one call would have given. `engine` is that of `evaluate`, and so
+    is `ves`, for the test split. Raises `BadInput` for what cannot be compiled and `ModelError` when
+    the model cannot be used.
     """
     model = lm if lm is not None else dspy.settings.lm
     if model is None:
@@ -129,7 +132,7 @@ def compile(
     meter = Meter(Budget(max_lm_calls, max_tokens, max_minutes), watch)
     with _work(out) as folder, _asked_by(engine, workers) as asked_by:
         runs = Runs(folder, model, meter, workers, deadline=deadline, engine=asked_by)
-        job = _Job(program, model, splits, runs, Objective(token_weight), seed, reflection_lm)
+        job = _Job(program, model, splits, runs, Objective(token_weight), seed, reflection_lm, ves)
         job.search_by(recipes)
         made = job.finish(recipe, recipes)
         outcome.write(made, folder)
@@ -149,6 +152,7 @@ class _Job:
     objective: Objective
     seed: int
     writer: dspy.LM | None = None
+    ves: int = 0
     standings: list[Standing] = field(default_factory=list)
     budget_spent: bool = False
 
@@ -178,8 +182,9 @@ class _Job:
                 if isinstance(made, Found)
                 else self.search.halve(self.best, made, recipe.halving)
             )
-            self.best = found.best
-            self.standings += found.standings
+            if found.best.hash != self.best.hash:
+                self.best = found.best
+            self.standings = furthest([*self.standings, *found.standings])
             self.budget_spent = self.budget_spent or found.budget_spent or meter.ended
 
     def finish(self, name: str, recipes: Sequence[tuple[str, Recipe]]) -> Compiled:
@@ -220,7 +225,7 @@ class _Job:
         meter.phase = f"test, {candidate.name}"
         try:
             folder = self.runs.place(candidate.hash, "test")
-            return self.runs.records(candidate.program, folder, self.splits.test)
+            return self.runs.records(candidate.program, folder, self.splits.test, ves=self.ves)
         finally:
             meter.budget = budget
 

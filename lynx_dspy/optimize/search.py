@@ -115,10 +115,11 @@ class Runs:
         questions: Questions,
         observe: Observe | None = None,
         lm: dspy.LM | None = None,
+        ves: int = 0,
     ) -> list[Record]:
         """The records of all `questions`, asking those that are not done.
 
-        `lm` takes the place of the runs' own model. Raises `BudgetSpent` between two questions,
+        `lm` takes the place of the runs' own model, `ves` is as in `evaluate`. Raises `BudgetSpent` between two questions,
         `BadInput` and `ModelError` as `evaluate`.
         """
         ids = [one.id for one in questions.examples]
@@ -137,6 +138,7 @@ class Runs:
             workers=self._workers,
             watch=tick,
             observe=observe,
+            ves=ves,
             **self._options,
         )
         return self.kept(folder, questions)
@@ -324,6 +326,16 @@ def planned(candidates: int, questions: int, recipe: Halving) -> int:
         before = asked
         candidates = max(1, math.ceil(candidates * recipe.keep))
     return total
+
+
+def furthest(standings: Sequence[Standing]) -> list[Standing]:
+    """One standing a program, that with most questions, in the order of the first of each."""
+    found: dict[str, Standing] = {}
+    for one in standings:
+        before = found.setdefault(one.candidate.hash, one)
+        if one.asked > before.asked:
+            found[one.candidate.hash] = one
+    return list(found.values())
 
 
 def unique(candidates: Sequence[Candidate]) -> list[Candidate]:

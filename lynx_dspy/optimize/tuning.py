@@ -32,6 +32,7 @@ from lynx_dspy.optimize.search import (
     Search,
     Standing,
     Worth,
+    furthest,
     program_hash,
 )
 from lynx_dspy.optimize.trials import Choice, Trials
@@ -120,7 +121,7 @@ def tune(task: Task, recipe: OptunaRecipe) -> Found:
         if spent:
             break
     trials.break_off()
-    return Found(_best(standings, climb.total).candidate, _once(standings), spent)
+    return Found(_best(standings, climb.total).candidate, tuple(furthest(standings)), spent)
 
 
 def start_of(task: Task, recipe: OptunaRecipe) -> Start:
@@ -290,13 +291,3 @@ def _opened(
 def _best(standings: Sequence[Standing], total: int) -> Standing:
     """The best of those that were asked everything; the first of equals."""
     return max((one for one in standings if one.asked == total), key=lambda one: one.worth)
-
-
-def _once(standings: Sequence[Standing]) -> tuple[Standing, ...]:
-    """One standing a program, the furthest, in the order in which they were first tried."""
-    found: dict[str, Standing] = {}
-    for one in standings:
-        before = found.setdefault(one.candidate.hash, one)
-        if one.asked > before.asked:
-            found[one.candidate.hash] = one
-    return tuple(found.values())
