@@ -112,8 +112,8 @@ def compile(
     numbers; `reflection_lm` writes the instructions of recipes that change them, `lm` does if there
     is none. EX decides, then Soft-F1; 1,000 tokens a question cost `token_weight` of EX. The
     budgets end the search, not the test at its end. Calling it again with the same `out` goes on
-    where it ended and gives what one call would have given. `engine` is that of `evaluate`, and so
-    is `ves`, for the test split. Raises `BadInput` for what cannot be compiled and `ModelError` when
+    where it ended and gives what one call would have given. `engine` is that of `evaluate`, as is
+    `ves` for the test split. Raises `BadInput` for what cannot be compiled and `ModelError` when
     the model cannot be used.
     """
     model = lm if lm is not None else dspy.settings.lm

@@ -119,8 +119,8 @@ class Runs:
     ) -> list[Record]:
         """The records of all `questions`, asking those that are not done.
 
-        `lm` takes the place of the runs' own model, `ves` is as in `evaluate`. Raises `BudgetSpent` between two questions,
-        `BadInput` and `ModelError` as `evaluate`.
+        `lm` takes the place of the runs' own model, `ves` is as in `evaluate`. Raises `BudgetSpent`
+        between two questions, `BadInput` and `ModelError` as `evaluate`.
         """
         ids = [one.id for one in questions.examples]
         before = 0
