@@ -66,6 +66,7 @@ _CACHED_CALLS = 2_000
     show_default=True,
     help="Questions at a time; local models take one.",
 )
+@click.option("--ves", type=click.IntRange(0), default=0, help="Timings for VES on the test split.")
 @click.option("--track", "is_tracked", is_flag=True, help="Log it to MLflow at the end.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(
@@ -88,6 +89,7 @@ def command(
     max_minutes: float | None,
     changes: tuple[str, ...],
     workers: int,
+    ves: int,
     is_tracked: bool,
     as_json: bool,
 ) -> int:
@@ -127,6 +129,7 @@ def command(
             params=_params(changes),
             workers=workers,
             watch=bar.watch,
+            ves=ves,
         )
     if is_tracked:
         from lynx_dspy.cli.track import track
