@@ -55,7 +55,8 @@ class Keyring:
         import keyring
 
         with _told():
-            return keyring.get_password(_SERVICE, f"{name}/{field}")
+            secret: str | None = keyring.get_password(_SERVICE, f"{name}/{field}")
+        return secret
 
     def put(self, name: str, field: str, secret: str) -> None:
         import keyring
