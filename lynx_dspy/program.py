@@ -13,6 +13,7 @@ from dspy.utils.exceptions import LMError
 from lynx_dspy import config as configs
 from lynx_dspy.config import LynxConfig
 from lynx_dspy.engines.base import Database
+from lynx_dspy.engines.static import has_errors
 from lynx_dspy.errors import BadInput, ModelError
 from lynx_dspy.grounding.documents import Documents
 from lynx_dspy.grounding.lookup import Source
@@ -279,6 +280,8 @@ class Lynx(dspy.Module):
         outcome = request.database.execute(checked.code, configs.current().limits)
         failed = outcome.failure_class or _FALLBACK_CLASS.get(outcome.status)
         findings = (*checked.findings, *asked)
+        if not request.database.runs and has_errors(findings):
+            return [*made, _refused(checked.code, round_, source, findings)]
         attempt = Attempt(round_, checked.code, outcome, source, failed, findings=findings)
         odd = signals(checked.code, outcome, request.draft.schema)
         return [*made, attempt.with_(signals=odd)]

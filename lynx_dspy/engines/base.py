@@ -20,6 +20,8 @@ class Database(ABC):
     url: str
     name: str
     dialect: str
+    runs: bool = True
+    """Whether there is an engine at all; without one programs are only checked."""
 
     @abstractmethod
     def introspect(self) -> Schema:

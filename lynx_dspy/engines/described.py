@@ -26,6 +26,7 @@ class _Wrapped(Database):
 
     def __init__(self, database: Database, digest: str) -> None:
         self.url, self.name, self.dialect = database.url, database.name, database.dialect
+        self.runs = database.runs
         self._database = database
         self._digest = hashlib.sha256(digest.encode()).hexdigest()[:16]
 

@@ -26,6 +26,8 @@ class MetadataDatabase(Database):
     schema can be read.
     """
 
+    runs = False
+
     def __init__(self, address: str) -> None:
         path, dialect, part = _split(address)
         self.path = path.absolute()
