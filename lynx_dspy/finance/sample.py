@@ -64,7 +64,7 @@ COLUMNS: dict[str, dict[str, str]] = {
 }
 """The columns by file; those after `prices` have `code` too, and `date` but for `stocks`."""
 
-_SECTORS = ("Energy", "Materials", "Industrials", "Consumer", "Health", "Finance", "Technology")
+_SECTORS = ("Energy", "Industry", "Consumer", "Finance", "Technology")
 _FIRST = "2010-01-04"
 
 
@@ -239,7 +239,7 @@ def _flows(dice: RandomState, walk: _Walk, amount: Wide, volume: Wide) -> dict[s
 def _stocks(codes: list[str], days: pd.DatetimeIndex, walk: _Walk) -> pd.DataFrame:
     number = np.arange(len(codes))
     sector = [_SECTORS[n % len(_SECTORS)] for n in number]
-    industry = [f"{name} {'AB'[n // 7 % 2]}" for name, n in zip(sector, number, strict=True)]
+    industry = [f"{name} {'AB'[n // 5 % 2]}" for name, n in zip(sector, number, strict=True)]
     return pd.DataFrame(
         {
             "code": codes,
@@ -248,7 +248,7 @@ def _stocks(codes: list[str], days: pd.DatetimeIndex, walk: _Walk) -> pd.DataFra
             "sector": sector,
             "industry": industry,
             "subindustry": [
-                f"{name}{n // 14 % 2 + 1}" for name, n in zip(industry, number, strict=True)
+                f"{name}{n // 10 % 2 + 1}" for name, n in zip(industry, number, strict=True)
             ],
             "list_date": days[walk.trading.argmax(axis=0)],
         }
