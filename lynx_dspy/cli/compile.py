@@ -66,6 +66,9 @@ _CACHED_CALLS = 2_000
     show_default=True,
     help="Questions at a time; local models take one.",
 )
+@click.option(
+    "--engine", default="threads", show_default=True, help="threads, ray, or ray://HOST:PORT."
+)
 @click.option("--ves", type=click.IntRange(0), default=0, help="Timings for VES on the test split.")
 @click.option("--track", "is_tracked", is_flag=True, help="Log it to MLflow at the end.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
@@ -89,6 +92,7 @@ def command(
     max_minutes: float | None,
     changes: tuple[str, ...],
     workers: int,
+    engine: str,
     ves: int,
     is_tracked: bool,
     as_json: bool,
@@ -128,6 +132,7 @@ def command(
             max_minutes=max_minutes,
             params=_params(changes),
             workers=workers,
+            engine=engine,
             watch=bar.watch,
             ves=ves,
         )
