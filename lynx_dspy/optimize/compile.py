@@ -102,7 +102,7 @@ def compile(
     workers: int = 1,
     deadline: float | None = None,
     watch: Watch | None = None,
-    engine: str = THREADS,
+    engine: str | RayPool = THREADS,
     ves: int = 0,
 ) -> Compiled:
     """Make `program` better on `dataset` for the language model `lm`; the artifact is in `out`.
@@ -231,7 +231,7 @@ class _Job:
 
 
 @contextmanager
-def _asked_by(engine: str, workers: int) -> Iterator[str | RayPool]:
+def _asked_by(engine: str | RayPool, workers: int) -> Iterator[str | RayPool]:
     """Who asks in all runs of a compile: workers elsewhere stay between them."""
     if engine == THREADS:
         yield engine

@@ -27,8 +27,9 @@ import lynx_dspy as lynx
 from lynx_dspy.errors import BadInput, ModelError, UnknownName
 from lynx_dspy.optimize import ray_pool
 from lynx_dspy.optimize.asking import Gate, Patience, SharedGate
+from lynx_dspy.optimize.evaluate import Terms
 from lynx_dspy.optimize.ray_pool import MOST_LOSSES, RayPool, _Round, opened
-from lynx_dspy.optimize.ray_worker import Asker, Told, Valve
+from lynx_dspy.optimize.ray_worker import Asker, Told, Valve, job_text
 from lynx_dspy.optimize.records import read_run
 from lynx_dspy.optimize.runner import Finished
 
@@ -181,6 +182,102 @@ def test_without_ray_the_line_says_what_to_install(monkeypatch: pytest.MonkeyPat
         pass
 
 
+# --- with the workers' own code, in this process ---
+
+
+class HereRay(FakeRay):
+    """Ray whose workers are objects of this process: what travels is real, the machines are not."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda id: False, random.Random(3))
+        self.jobs: list[str] = []
+
+    def options(self, **options: Any) -> Any:
+        return SimpleNamespace(remote=lambda *given: HereActor(self, self.kind(*given)))
+
+    def get(self, ref: Any) -> Any:
+        return ref.result
+
+    def kill(self, actor: Any, no_restart: bool) -> None:
+        actor.ended = True
+
+
+class HereActor:
+    def __init__(self, ray: HereRay, worker: Any) -> None:
+        self.ray, self.worker, self.ended = ray, worker, False
+
+    def __getattr__(self, name: str) -> Any:
+        return SimpleNamespace(remote=lambda *given: self._called(name, given))
+
+    def _called(self, name: str, given: tuple[Any, ...]) -> Any:
+        if name == "begin":
+            self.ray.jobs += given
+        if name == "ask":
+            given = (json.loads(json.dumps(given[0])),)
+            given[0]["documents"] = tuple(given[0]["documents"])
+        return HereRef(getattr(self.worker, name)(*given))
+
+
+class HereRef:
+    def __init__(self, result: Any) -> None:
+        self.result = result
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> RayPool:
+    ray = HereRay()
+    monkeypatch.setattr(ray_pool, "_ray", lambda: ray)
+    return RayPool(ray, 2)
+
+
+def test_workers_give_the_records_that_threads_give(
+    here: RayPool, serve: Callable[..., Any], counting: ModuleType, tmp_path: Path
+) -> None:
+    server, questions = serve(), counting.questions(tmp_path, 12)
+    engines: list[tuple[str, Any]] = [("threads", "threads"), ("pool", here)]
+    for out, engine in engines:
+        lynx.evaluate(
+            counting.program(), questions, lm=model(server), out=tmp_path / out, engine=engine
+        )
+    assert facts(tmp_path / "pool") == facts(tmp_path / "threads")
+    job = json.loads(here.ray.jobs[0])
+    assert job["program"].keys() == {"plain"} and len(here.ray.jobs) == 2
+
+
+def test_a_compile_comes_to_the_same_end(
+    here: RayPool, serve: Callable[..., Any], counting: ModuleType, tmp_path: Path
+) -> None:
+    server, questions = serve(), counting.questions(tmp_path, 24)
+    made = {
+        out: lynx.compile(
+            counting.program(),
+            questions,
+            lm=model(server),
+            out=tmp_path / out,
+            params={"sets": 1, "sizes": "2", "rungs": "1"},
+            engine=engine,
+        )
+        for out, engine in (("threads", "threads"), ("pool", here))
+    }
+    one, other = made["threads"], made["pool"]
+    assert (one.winner, one.scores, one.verdict) == (other.winner, other.scores, other.verdict)
+    assert (one.spent.calls, one.spent.tokens) == (other.spent.calls, other.spent.tokens)
+    asked = [json.loads(job)["program"].keys() for job in here.ray.jobs]
+    assert {"traced"} in asked and {"plain"} in asked
+
+
+def test_a_worker_with_other_code_or_another_model_is_refused(
+    here: RayPool, serve: Callable[..., Any], counting: ModuleType, tmp_path: Path
+) -> None:
+    asker = Asker(Valve())
+    job = json.loads(job_text(counting.program(), model(serve()), Terms(), False))
+    told = asker.begin(json.dumps({**job, "code": "other"}))
+    assert told.kind == "input" and "another version" in told.refusal
+    told = asker.begin(json.dumps({**job, "about": {**job["about"], "digest": "f00"}}))
+    assert told.kind == "model" and "another model" in told.refusal
+    assert asker.begin(json.dumps(job)) == Told()
+
+
 # --- on a real cluster of two workers on this machine ---
 
 
@@ -203,7 +300,8 @@ def cluster() -> Iterator[str]:
         "c.shutdown()"
     )
     environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
-    environment["RAY_agent_register_timeout_ms"] = "200000"
+    # A busy machine: parts may take long to register, and workers are no background jobs.
+    environment |= {"RAY_agent_register_timeout_ms": "200000", "RAY_worker_niceness": "0"}
     head = subprocess.Popen(
         [sys.executable, "-c", script],
         stdin=subprocess.PIPE,
@@ -381,7 +479,7 @@ def test_ctrl_c_ends_the_remote_work(
         },
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    until = time.monotonic() + 120
+    until = time.monotonic() + 240
     while len(server.asked) < 4 and time.monotonic() < until and run.poll() is None:
         time.sleep(0.05)
     assert pids(), run.communicate(timeout=5)[1] if run.poll() is not None else "no worker"
