@@ -28,10 +28,11 @@ def command(out: str | None, finance: str | None, stocks: int, dates: int, seed:
 
 
 def _finance(folder: str, stocks: int, dates: int, seed: int) -> int:
-    from lynx_dspy.finance.knowledge import pack_path
+    from lynx_dspy.finance.knowledge import glossary_path, pack_path
     from lynx_dspy.finance.sample import write_sample
 
     for file in write_sample(folder, stocks, dates, seed):
         click.echo(file)
     click.echo(pack_path())
+    click.echo(glossary_path())
     return 0

@@ -166,10 +166,14 @@ def _with_names(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _dates(series: pd.Series) -> tuple[pd.DatetimeIndex, np.ndarray[tuple[int], np.dtype[np.intp]]]:
+    as_text = series if pd.api.types.is_datetime64_any_dtype(series) else series.astype("str")
     try:
-        days = pd.to_datetime(series)
+        days = pd.to_datetime(as_text, format="ISO8601")
     except (ValueError, TypeError) as error:
-        raise BadInput(f"Column 'date' holds what is no date: {str(error)[:120]}.") from error
+        raise BadInput(
+            "Column 'date' holds what is no date as 2024-01-31 or 20240131: "
+            f"{str(error).splitlines()[0][:80]}."
+        ) from error
     if days.isna().any():
         raise BadInput("Column 'date' has empty cells. Each row of a panel has its date.")
     positions, found = pd.factorize(days, sort=True)
