@@ -91,7 +91,12 @@ class Service(ABC):
         log = (self.folder / "log").open("ab")
         with log:
             self._process = subprocess.Popen(
-                self._command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, **self._as_user()
+                self._command(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                user=self._user or None,
+                cwd=self.folder,
             )
         end = time.monotonic() + _START_SECONDS
         while not self._answers():
@@ -140,13 +145,15 @@ class Service(ABC):
 
     def _setup(self, *command: str, given: str = "") -> None:
         done = subprocess.run(
-            command, input=given, capture_output=True, text=True, **self._as_user()
+            command,
+            input=given,
+            capture_output=True,
+            text=True,
+            user=self._user or None,
+            cwd=self.folder,
         )
         if done.returncode:
             raise Unavailable(f"{command[0]} fails: {(done.stderr or done.stdout).strip()[-300:]}")
-
-    def _as_user(self) -> dict[str, str]:
-        return {"user": self._user, "cwd": str(self.folder)} if self._user else {}
 
     def _answers(self) -> bool:
         try:

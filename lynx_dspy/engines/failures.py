@@ -85,7 +85,8 @@ TABLES: Mapping[str, Table] = {
 
 _LONGEST = 400
 _DECORATION = re.compile(
-    r"^\[\w*\] |^(?:\w+ )*?(?:\w+ Error): |\s*(?:LINE \d+:|Possible solutions:|See also|Stack Trace).*",
+    r"^\[\w*\] |^(?:\w+ )*?(?:\w+ Error): |"
+    r"\s*(?:LINE \d+:|Possible solutions:|See also|Stack Trace).*",
     re.S,
 )
 

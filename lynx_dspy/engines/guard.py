@@ -1,7 +1,8 @@
 """The read-only allow-list that every program passes before an engine sees it.
 
 The second of three walls: the engines themselves are opened read-only, and their limits hold
-whatever passes here. So where sqlglot cannot read a single query, the engine may judge it.
+whatever passes here. So where sqlglot cannot read a single query, an engine in process may judge
+it: it is locked to its own files. A server is not, so what cannot be read does not reach one.
 """
 
 from __future__ import annotations
@@ -16,9 +17,21 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from lynx_dspy.engines.forbidden import (
+    FORBIDDEN_FUNCTION,
+    FORBIDDEN_PACKAGES,
+    FORBIDDEN_SPACES,
+    FORBIDDEN_TABLE,
+    SEQUENCE_COLUMNS,
+    STATEMENTS,
+)
 from lynx_dspy.values import FailureClass, Outcome, Status
 
+IN_PROCESS = frozenset({"sqlite", "duckdb"})
+"""Dialects whose engines run here, locked to the files that they were given."""
+
 _LONGEST = 100_000
+_UNREADABLE = "this cannot be read as"
 _OPENINGS = frozenset({"SELECT", "WITH", "VALUES", "FROM", "PIVOT", "UNPIVOT", "("})
 
 _NODES = (
@@ -54,32 +67,19 @@ _TABLE_FUNCTIONS = frozenset(
         *("json_array_elements_text", "jsonb_each", "jsonb_array_elements"),
         *("regexp_split_to_table", "string_split", "split_to_table", "histogram"),
         *("histogram_values", "repeat_row", "generate_date_array"),
-        *("generate_timestamp_array", "generate_subscripts", "values", "table", "generator"),
+        *("generate_timestamp_array", "generate_subscripts", "values", "generator"),
         *("rtreecheck", "bm25", "array_to_table", "string_to_table"),
     ]
 )
 
-_FORBIDDEN_FUNCTION = re.compile(
-    r"load_extension|readfile|writefile|edit|fsdir|lsmode|fts\d_tokenizer|eval|zipfile|"
-    r"read_\w+|write_\w+|\w*parquet\w+|(?:csv|json|arrow|pandas|parquet)_scan\w*|sniff_\w+|"
-    r"sqlite_(?:scan|attach|query|dbpage)\w*|(?:postgres|mysql)_\w+|st_read\w*|iceberg_\w+|"
-    r"delta_scan|shellfs\w*|http_\w+|duckdb_\w+|pragma_\w+|which_secret|query|query_table|"
-    r"python_\w+|json_execute_serialized_sql|"
-    r"getenv|current_setting|set_config|(?:pg_)?sleep\w*|benchmark|waitfor|"
-    r"pg_(?:read|ls|stat_file|reload|terminate|cancel|rotate|logical|write|advisory)\w*|"
-    r"lo_\w+|dblink\w*|copy_database|xp_\w+|sp_\w+|openrowset|opendatasource|openquery|"
-    r"load_file|sys_\w+|system\$\w+|external_query|nextval|setval|"
-    r"(?:get|list)_?(?:url|file|stage)\w*|(?:en|dis)able_\w+|(?:force_)?checkpoint|import_database"
-)
-_FORBIDDEN_TABLE = re.compile(
-    r"pragma_\w+|sqlite_dbpage|sqlite_stmt|dbstat|duckdb_secrets|pg_authid"
-)
 _FILE_NAME = re.compile(
     r".*://.*|.*\.(?:csv|tsv|txt|parquet|json|jsonl|ndjson|xlsx|gz|zst|db|duckdb|sqlite3?)",
     re.I | re.S,
 )
 _FORMATS = frozenset({"printf", "format"})
 _WIDE_FORMAT = re.compile(r"%[^a-zA-Z%]*\d{4}|%[^a-zA-Z%]*\*")
+_EXECUTABLE = re.compile(r"/\*(?:M?!|\+)", re.I)
+_UNDERLINED = re.compile(r"\x1b\[\d+m")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _FIRST = re.compile(r"\w+|\S")
 _LEADING = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*", re.S)
@@ -96,15 +96,19 @@ def check(code: str, dialect: str) -> str | None:
         return f"the program has {len(code)} characters; at most {_LONGEST} may run"
     try:
         tokens = sqlglot.tokenize(code, read=dialect)
-    except SqlglotError:
-        return _check_opening(_first_word(code))
+    except SqlglotError as error:
+        return _check_opening(_first_word(code)) or _unreadable(error, dialect)
     statements = _split(tokens)
     if not statements:
         return "there is no program: the text holds no statement"
     if len(statements) > 1:
         return f"exactly one statement may run; this holds {len(statements)}"
     tokens = statements[0]
-    return _check_opening(tokens[0].text.upper()) or _check_tree(code, tokens, dialect)
+    return (
+        _check_opening(tokens[0].text.upper())
+        or _check_hidden(code, tokens, dialect)
+        or _check_tree(code, tokens, dialect)
+    )
 
 
 def refusal(code: str, dialect: str) -> Outcome | None:
@@ -115,6 +119,8 @@ def refusal(code: str, dialect: str) -> Outcome | None:
         error = "the program holds a character that is not Unicode text (a lone surrogate)"
         return Outcome(Status.ERROR, error=error, failure_class=FailureClass.SYNTAX)
     reason = check(code, dialect)
+    if reason and reason.startswith(_UNREADABLE):
+        return Outcome(Status.ERROR, error=reason, failure_class=FailureClass.SYNTAX)
     return Outcome(Status.BLOCKED, error=reason) if reason else None
 
 
@@ -122,15 +128,42 @@ def _check_opening(word: str) -> str | None:
     return None if word in _OPENINGS else f"only a query may run; this begins with {word[:30]}"
 
 
+def _check_hidden(code: str, tokens: list[Token], dialect: str) -> str | None:
+    """Text that a server reads otherwise than sqlglot: what MySQL runs of a comment, and names
+    that PostgreSQL spells by code points."""
+    if dialect in IN_PROCESS:
+        return None
+    words = STATEMENTS.get(dialect, frozenset())
+    for token in tokens:
+        if token.text.upper() in words and code[token.start] not in "\"'[":
+            return f"{token.text.upper()} is not allowed: only queries that read may run"
+    gaps = (code[a.end + 1 : b.start] for a, b in pairwise(tokens))
+    for gap in (code[: tokens[0].start], *gaps, code[tokens[-1].end + 1 :]):
+        if found := _EXECUTABLE.search(gap):
+            return f"comments that begin with {found[0]} are run by some servers, so none may stand"
+    for first, second, third in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        spelled = first.text.upper() == "U" and second.text == "&" and third.start == second.end + 1
+        if spelled and code[third.start] in "\"'":
+            return "names and texts spelled by code points (U&) are not allowed"
+    return None
+
+
+def _unreadable(error: SqlglotError, dialect: str) -> str | None:
+    if dialect in IN_PROCESS:
+        return None
+    line = " ".join(_UNDERLINED.sub("", str(error)).split())
+    return f"{_UNREADABLE} {dialect}: {line}"
+
+
 def _check_tree(code: str, tokens: list[Token], dialect: str) -> str | None:
     try:
         trees = Dialect.get_or_raise(dialect).parser().parse(tokens, code)
         nodes = (node for tree in trees if tree for node in tree.walk())
         return next(filter(None, (_check_node(node, dialect) for node in nodes)), None)
-    except SqlglotError:
+    except SqlglotError as error:
         inner = next((t.text for t in tokens if t.token_type != TokenType.L_PAREN), "")
         reasons = (_check_opening(inner.upper()), *map(_check_call, _called(tokens)))
-        return next(filter(None, reasons), None)
+        return next(filter(None, reasons), None) or _unreadable(error, dialect)
     except RecursionError:
         return "the program is nested too deeply"
 
@@ -138,14 +171,20 @@ def _check_tree(code: str, tokens: list[Token], dialect: str) -> str | None:
 def _check_node(node: exp.Expr, dialect: str) -> str | None:
     if not isinstance(node, _NODES):
         return f"{type(node).__name__.upper()} is not allowed: only queries that read may run"
-    if isinstance(node, exp.Table | exp.Lateral):
+    if isinstance(node, exp.Table | exp.Lateral | exp.TableFromRows):
         return _check_relation(node, dialect)
+    if isinstance(node, exp.Parameter | exp.SessionParameter) and dialect not in IN_PROCESS:
+        return f"the variable {node.sql(dialect)} is not allowed"
+    if isinstance(node, exp.Dot):
+        return _check_package(node)
+    if isinstance(node, exp.Column) and node.name.upper() in SEQUENCE_COLUMNS.get(dialect, ()):
+        return f"{node.name} is not allowed: it moves a sequence on"
     if isinstance(node, exp.Func):
         return next(filter(None, map(_check_call, _names(node))), None) or _check_format(node)
     return None
 
 
-def _check_relation(node: exp.Table | exp.Lateral, dialect: str) -> str | None:
+def _check_relation(node: exp.Table | exp.Lateral | exp.TableFromRows, dialect: str) -> str | None:
     source = node.this.expression if isinstance(node.this, exp.Dot) else node.this
     if isinstance(source, exp.Func):
         if _TABLE_FUNCTIONS.isdisjoint(_names(source)):
@@ -153,12 +192,22 @@ def _check_relation(node: exp.Table | exp.Lateral, dialect: str) -> str | None:
         return None
     if isinstance(node, exp.Lateral):
         return None
-    if not isinstance(source, exp.Identifier):
+    if not isinstance(node, exp.Table) or not isinstance(source, exp.Identifier):
         return "only tables and queries may stand after FROM and JOIN"
-    if _FORBIDDEN_TABLE.fullmatch(node.name.lower()):
+    if FORBIDDEN_TABLE.fullmatch(node.name.lower()):
         return f"reading {node.name} is not allowed"
+    if node.db.lower() in FORBIDDEN_SPACES.get(dialect, ()):
+        return f"reading from {node.db} is not allowed"
     if dialect == "duckdb" and source.args.get("quoted") and _FILE_NAME.fullmatch(node.name):
         return f"reading the file {node.name!r} is not allowed; name a table"
+    return None
+
+
+def _check_package(node: exp.Dot) -> str | None:
+    """`SNOWFLAKE.CORTEX.COMPLETE(…)`: functions of a package that does more than compute."""
+    path = {part.name.lower() for part in node.find_all(exp.Identifier)}
+    if isinstance(node.expression, exp.Func) and (found := FORBIDDEN_PACKAGES & path):
+        return f"functions of {min(found)} are not allowed"
     return None
 
 
@@ -180,7 +229,7 @@ def _names(function: exp.Func) -> list[str]:
 
 
 def _check_call(name: str) -> str | None:
-    if _FORBIDDEN_FUNCTION.fullmatch(name.lower()):
+    if FORBIDDEN_FUNCTION.fullmatch(name.lower()):
         return f"the function {name.lower()} is not allowed"
     return None
 

@@ -43,7 +43,7 @@ _CONNECT_SECONDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A server's address. `url` holds the password; what is printed is `shown` and `clean(text)`."""
+    """A server's address. `url` holds the password; what is printed is `shown` or `clean`ed."""
 
     url: URL = field(repr=False)
 
@@ -107,8 +107,8 @@ def address(url: str) -> Address:
         parsed = make_url(f"{DRIVERS.get(scheme.lower(), scheme)}:{rest}")
     except (ArgumentError, ValueError) as error:
         raise DatabaseError(
-            f"The address {scheme}:… cannot be read. Write {scheme}://USER:PASSWORD@HOST:PORT/NAME; "
-            "escape signs in the password as in %40 for @."
+            f"The address {scheme}:… cannot be read. "
+            f"Write {scheme}://USER:PASSWORD@HOST:PORT/NAME, signs in the password as %40 for @."
         ) from error
     _require_driver(parsed)
     return Address(parsed)

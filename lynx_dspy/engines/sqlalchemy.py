@@ -57,10 +57,10 @@ class ServerDatabase(PooledDatabase):
         try:
             return self._vendor.introspect(self._engine, self.query, self.name)
         except self._failures as error:
-            raise self._error(error, "its catalogue") from error
+            raise self._error(error, "its catalogue") from None
 
     def execute(self, code: str, limits: Limits | None = None) -> Outcome:
-        """Run an untrusted program. One that ends its process is told from a server that is gone."""
+        """As the base says; a program that takes too long is told from a server that is gone."""
         outcome = super().execute(code, limits)
         if outcome.status is Status.TIMEOUT and not self._answers():
             return Outcome(Status.UNAVAILABLE, error=f"{self.url} does not answer")

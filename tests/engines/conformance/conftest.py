@@ -7,13 +7,12 @@ from collections.abc import Iterator
 import pytest
 from conformance.kit import Adapter, Unavailable
 from conformance.registry import ADAPTERS
+
 from lynx_dspy.engines.base import Database
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "capability(name): what a conformance test shows of an engine"
-    )
+    config.addinivalue_line("markers", "capability(name): what a test shows of an engine")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

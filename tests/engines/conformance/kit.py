@@ -138,3 +138,11 @@ class Adapter(ABC):
 
     def literal(self, text: str) -> str:
         return "'" + text.replace("'", "''") + "'"
+
+    def url(self) -> str:
+        """The reader's address with its password."""
+        raise NotImplementedError
+
+    def secret(self) -> str:
+        """The reader's password."""
+        raise NotImplementedError

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conformance.kit import Adapter
+
 from lynx_dspy.engines.base import Database
 from lynx_dspy.values import Limits, Status
 

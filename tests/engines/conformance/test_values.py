@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pytest
 from conformance.kit import CITIES, VALUES, Adapter
+
 from lynx_dspy.engines.base import Database
 from lynx_dspy.values import Status
 

@@ -7,10 +7,12 @@ import hashlib
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
+from typing import ClassVar
 
 import duckdb
-import lynx_dspy as lynx
 from conformance.kit import STANDARD, Adapter, Value
+
+import lynx_dspy as lynx
 from lynx_dspy.engines.base import Database
 from lynx_dspy.engines.duckdb import DuckDBDatabase
 from lynx_dspy.values import Limits, Outcome
@@ -21,7 +23,7 @@ _FILE = "a file in this process has no server"
 class DuckDB(Adapter):
     name = "duckdb"
     dialect = "duckdb"
-    lacks = {
+    lacks: ClassVar = {
         "zoned timestamps": "its extension for time zones is not loaded: programs load none",
         "partitions": "DuckDB has none",
         "reconnect": _FILE,
@@ -31,7 +33,7 @@ class DuckDB(Adapter):
         "privileges": "a file has no accounts",
         "explain": "the static check compiles with the engine in process",
     }
-    values = STANDARD | {
+    values: ClassVar = STANDARD | {
         "floats": Value("SELECT 0.1::DOUBLE, -1e300", (0.1, -1e300)),
         "decimals": Value(
             "SELECT 12345678901234567890.12::DECIMAL(30, 2)", (Decimal("12345678901234567890.12"),)

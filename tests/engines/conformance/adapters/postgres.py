@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import ClassVar
 
-from bench.services import Postgres as Service
 from conformance.adapters.server import Server
 from conformance.kit import STANDARD, Value
+
+from bench.services import Postgres as Service
 
 
 class Postgres(Server):

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from bench import services
 from conformance.kit import Adapter, Unavailable
 from sqlalchemy import inspect
 
 import lynx_dspy as lynx
+from bench import services
 from lynx_dspy.engines.base import Database
 from lynx_dspy.engines.sqlalchemy import ServerDatabase
 from lynx_dspy.values import Limits, Outcome
@@ -65,3 +65,6 @@ class Server(Adapter):
         assert isinstance(database, ServerDatabase)
         outcome: Outcome = database._pool.ask(("execute", code, limits), 30.0)
         return outcome
+
+    def secret(self) -> str:
+        return services.PASSWORD

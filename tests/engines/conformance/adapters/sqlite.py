@@ -6,9 +6,11 @@ import hashlib
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
+
+from conformance.kit import STANDARD, Adapter, Value
 
 import lynx_dspy as lynx
-from conformance.kit import STANDARD, Adapter, Value
 from lynx_dspy.engines.base import Database
 from lynx_dspy.engines.sqlite import SQLiteDatabase
 from lynx_dspy.values import Limits, Outcome
@@ -20,7 +22,7 @@ _TYPES = "SQLite has no such type"
 class SQLite(Adapter):
     name = "sqlite"
     dialect = "sqlite"
-    lacks = {
+    lacks: ClassVar = {
         "decimals": _TYPES,
         "booleans": _TYPES,
         "dates": _TYPES,
@@ -36,7 +38,7 @@ class SQLite(Adapter):
         "privileges": "a file has no accounts",
         "explain": "the static check compiles with the engine in process",
     }
-    values = STANDARD | {
+    values: ClassVar = STANDARD | {
         "floats": Value("SELECT 0.1, -1e300", (0.1, -1e300)),
         "json": Value("""SELECT json('{"a": [1, null]}')""", ('{"a":[1,null]}',)),
         "blobs": Value("SELECT x'00ff10'", (b"\x00\xff\x10",)),
