@@ -55,14 +55,15 @@ _POSTGRES: Table = (
 """By SQLSTATE: postgresql.org/docs, errcodes-appendix."""
 
 _MYSQL: Table = (
-    (r"^\[(1142|1143|1044|1227|1370|1290|1792|1345|1410)\]", Status.BLOCKED),
+    (r"^\[(1044|1227|1290|1792|1345|1410)\]", Status.BLOCKED),
     (r"^\[(1317|1969|3024)\]", Status.TIMEOUT),
     (r"^\[(2\d\d\d|1040|1053|1077|1079|1152|1153|1159|1205|1213|1021|1037|1927)\]", _GONE),
-    (r"^\[(1064|1065|1149|1305|1128|1582|1583|1248|1630)\]", FailureClass.SYNTAX),
-    (r"^\[(1054|1146|1052|1109|1051|1049|1066|1060|1356)\]", FailureClass.SCHEMA),
+    (r"^\[(1064|1065|1149|1305|1370|1128|1582|1583|1248|1630)\]", FailureClass.SYNTAX),
+    (r"^\[(1054|1142|1143|1146|1052|1109|1051|1049|1066|1060|1356)\]", FailureClass.SCHEMA),
     (r"", FailureClass.SEMANTIC),
 )
-"""By error number: mariadb.com/kb, MariaDB error codes."""
+"""By error number: mariadb.com/kb, MariaDB error codes. An account with few rights is told of an
+unknown table or function that it may not use it (1142, 1370)."""
 
 _OTHER: Table = (
     (r"read.?only|permission|privilege|not authorized|denied", Status.BLOCKED),

@@ -50,7 +50,7 @@ def adapter(
         engine.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def database(adapter: Adapter) -> Iterator[Database]:
     """A reader's connection to the shop, for tests that leave it usable."""
     with adapter.connect() as connected:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import pickle
+import time
 import traceback
 
 import pytest
@@ -17,28 +17,26 @@ from lynx_dspy.values import Status
 _COUNT = "SELECT COUNT(*) FROM orders"
 
 
+def _fingerprint(adapter: Adapter) -> str:
+    """As a new connection sees it; servers note what changed up to a second later."""
+    with adapter.connect() as database:
+        return database.fingerprint()
+
+
 @pytest.mark.capability("fingerprint")
 def test_the_fingerprint_changes_with_the_data(adapter: Adapter) -> None:
-    with adapter.connect() as before, adapter.connect() as same:
+    with adapter.connect() as before:
         first = before.fingerprint()
+    with adapter.connect() as same:
         assert same.fingerprint() == first
-        adapter.load(["INSERT INTO customers VALUES (50, 'Cy')"])
+    adapter.load(["INSERT INTO customers VALUES (50, 'Cy')"])
     try:
-        with adapter.connect() as after:
-            assert _changes(after, first)
+        end = time.monotonic() + 5
+        while _fingerprint(adapter) == first and time.monotonic() < end:
+            time.sleep(0.2)
+        assert _fingerprint(adapter) != first
     finally:
         adapter.load(["DELETE FROM customers WHERE id = 50"])
-
-
-def _changes(database: Database, first: str) -> bool:
-    """Servers write down what changed up to a second later."""
-    import time
-
-    end = time.monotonic() + 5
-    while database.fingerprint() == first and time.monotonic() < end:
-        time.sleep(0.2)
-        vars(database).update(_stamped=float("-inf"))
-    return database.fingerprint() != first
 
 
 @pytest.mark.capability("copies")
@@ -66,7 +64,7 @@ def test_a_stopped_server_is_unavailable_and_not_the_programs_fault(adapter: Ada
             assert outcome.error and outcome.failure_class is None
             with pytest.raises(DatabaseError):
                 database.query(_COUNT)
-            with pytest.raises(DatabaseError, match="127.0.0.1"):
+            with pytest.raises(DatabaseError, match=r"127\.0\.0\.1"):
                 adapter.connect()
         finally:
             adapter.resume()
@@ -94,5 +92,3 @@ def test_no_password_is_ever_shown(adapter: Adapter, database: Database) -> None
     for text in told:
         assert secret not in text
         assert url.split("@")[0].rsplit(":", 1)[1] not in text
-    with pytest.raises(TypeError):
-        pickle.dumps(database)
