@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 SAMPLE := $(VENV)/sample/warehouse.sqlite
 DOCS := lynx_dspy/datasets/sample/docs
 
-.PHONY: demo test check bench models clean
+.PHONY: demo test check bench models services clean
 .DELETE_ON_ERROR:
 
 demo: models
@@ -40,6 +40,11 @@ $(VENV)/.dev: $(VENV)/.run
 
 models: $(VENV)/.run
 	@$(BIN)/lynx model pull
+
+# Servers that tests start for themselves; without them those tests are skipped. Root and Debian only.
+services:
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql mariadb-server
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
