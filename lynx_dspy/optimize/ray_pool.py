@@ -8,6 +8,7 @@ databases. One that is lost is replaced, and its question is asked again.
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -234,7 +235,9 @@ def _join(ray: Any, engine: str, workers: int) -> None:
     # Ray reports how it is used to its makers unless it is told not to.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
-        ray.init(address=engine if engine != RAY else "auto", **quiet)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what matters of them is in the error
+            ray.init(address=engine if engine != RAY else "auto", **quiet)
     except (ConnectionError, ValueError, ImportError, TimeoutError) as error:
         if named:
             raise BadInput(f"No Ray cluster at {named}: {_gist(error)}") from None
