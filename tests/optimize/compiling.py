@@ -44,6 +44,74 @@ class Pupil(counting.CountingEngine):
         return f"```sql\n{counting.gold(k if right else k + 1)}\n```"
 
 
+WORDS = "Count the numbers that are AT LEAST k % 9."
+"""An instruction that makes a Scholar right."""
+
+
+class Scholar(counting.CountingEngine):
+    """Right for every question of an odd number; for all once its instructions say how, or it is
+    shown a demo. A sampled reply is right by the luck of its seed.
+
+    `crash_at` is the number of the call at which the machine dies.
+    """
+
+    supported_params = frozenset({"seed"})
+
+    def __init__(self, crash_at: int = 0, **options: Any) -> None:
+        super().__init__(**options)
+        self.crash_at = crash_at
+        self.prompts: list[str] = []
+        self.systems: list[str] = []
+
+    def complete(self, request: dspy.lm15.Request) -> dspy.lm15.Response:
+        die(self.crash_at, len(self.prompts))
+        turns = [m.text or "" for m in request.messages]
+        self.prompts.append("\n".join(turns))
+        self.systems.append(str(request.system))
+        taught = WORDS in self.systems[-1] or any("```sql" in turn for turn in turns)
+        luck = request.config.seed or 0 if request.config.temperature else 0
+        self.say = lambda k: Pupil._answer(k, taught or (k + luck) % 2 == 1)
+        return super().complete(request)
+
+
+class Writer:
+    """A model that writes `text`, whatever it is asked; `refuses` is an error that it raises."""
+
+    supported_params: frozenset[str] = frozenset()
+
+    def __init__(
+        self, text: str = WORDS, crash_at: int = 0, refuses: Exception | None = None
+    ) -> None:
+        self.text, self.crash_at, self.refuses = text, crash_at, refuses
+        self.prompts: list[str] = []
+
+    def complete(self, request: dspy.lm15.Request) -> dspy.lm15.Response:
+        die(self.crash_at, len(self.prompts))
+        self.prompts.append("\n".join(m.text or "" for m in request.messages))
+        if self.refuses is not None:
+            raise self.refuses
+        return dspy.lm15.Response(
+            id=None,
+            model="writer",
+            message=dspy.lm15.Message.assistant(self.text),
+            finish_reason="stop",
+            usage=dspy.lm15.Usage(input_tokens=50, output_tokens=5, total_tokens=55),
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Writer:
+        return self
+
+
+class Death(BaseException):
+    """The end of the process, as far as a test can go without one."""
+
+
+def die(at: int, calls: int) -> None:
+    """Raise `Death` where the call after `calls` others is number `at`."""
+    if at and calls + 1 >= at:
+        raise Death
+
+
 def program() -> lynx.Lynx:
     """Writes in one call."""
     return counting.program(max_rounds=0)
