@@ -66,6 +66,7 @@ def _read(
         if "code" not in kept.values() or keys.issuperset(kept.values()):
             return None
         columns = [duckdb.ColumnExpression(column).alias(name) for column, name in kept.items()]
-        return table.select(*columns).df()
+        frame: pd.DataFrame = table.select(*columns).df()
     except duckdb.Error as error:
         raise BadInput(f"Cannot read {str(file)!r}: {str(error).splitlines()[0][:200]}") from error
+    return frame

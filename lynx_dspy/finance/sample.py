@@ -135,7 +135,7 @@ def _walk(dice: RandomState, dates: int, stocks: int) -> _Walk:
     returns[~trading] = 0.0
     splits = np.where(trading & (dice.random_sample((dates, stocks)) < 0.0004), 2.0, 1.0)
     splits[0] = 1.0
-    factor = np.cumprod(splits, axis=0)
+    factor: Wide = np.cumprod(splits, axis=0, dtype=np.float64)
     start = np.exp(2.2 + 0.8 * dice.standard_normal(stocks))
     close = np.round(start * np.exp(np.cumsum(np.log1p(returns), axis=0)) / factor, 2)
     heat = np.abs(own) / 0.016
