@@ -78,7 +78,8 @@ def install(readable: Sequence[Path]) -> None:
 def _hook(roots: tuple[str, ...]) -> Callable[[str, tuple[object, ...]], None]:
     below = tuple(f"{root}{os.sep}" for root in roots)
     exact = frozenset(roots)
-    denied = _DENIED
+    # A program that finds this module may change its globals, but not what is bound here.
+    writes, denied, own, never, refused = _WRITES, _DENIED, _ALLOWED_OF_OS, _NEVER_IMPORTED, Denied
     fsdecode, realpath = os.fsdecode, os.path.realpath
 
     def is_readable(path: object) -> bool:
@@ -90,19 +91,19 @@ def _hook(roots: tuple[str, ...]) -> Callable[[str, tuple[object, ...]], None]:
             path, _, flags = arguments
             if isinstance(path, int):
                 return
-            if isinstance(flags, int) and flags & _WRITES:
-                raise Denied(f"opening of a file to write ({path!r})")
+            if isinstance(flags, int) and flags & writes:
+                raise refused(f"opening of a file to write ({path!r})")
             if not is_readable(path):
-                raise Denied(f"reading of {path!r}")
+                raise refused(f"reading of {path!r}")
         elif event == "import":
-            if str(arguments[0]) in _NEVER_IMPORTED:
-                raise Denied(f"import of {arguments[0]}")
+            if str(arguments[0]) in never:
+                raise refused(f"import of {arguments[0]}")
         elif event.startswith(denied):
-            raise Denied(event)
-        elif event in _ALLOWED_OF_OS:
+            raise refused(event)
+        elif event in own:
             if not is_readable(arguments[0] or "."):
-                raise Denied(f"{event} of {arguments[0]!r}")
+                raise refused(f"{event} of {arguments[0]!r}")
         elif event.startswith("os."):
-            raise Denied(event)
+            raise refused(event)
 
     return hook

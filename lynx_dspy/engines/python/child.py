@@ -131,11 +131,14 @@ def read_table(path: str) -> pd.DataFrame:
     return frame
 
 
-def run(job: Job) -> None:
-    """Confine this process, run the program, write what became of it. Does not return."""
+def run(job: Job, keep: int) -> None:
+    """Confine this process, run the program, write what became of it. Does not return.
+
+    `keep` is a descriptor that stays open as long as the process lives.
+    """
     folder = Path(job.folder)
     report, result = _created(folder / REPORT_FILE), _created(folder / RESULT_FILE)
-    _detach(folder / SCRATCH, keep=(report, result))
+    _detach(folder / SCRATCH, keep=(report, result, keep))
     told = Told()
     engine = _engine() if "sql" in job.code else None
     readable = [*readable_folders(), *(Path(file) for file in job.tables.values())]
@@ -144,7 +147,7 @@ def run(job: Job) -> None:
     printed = sys.stdout = sys.stderr = Printed(job.printed)
     try:
         table = _table(job, engine)
-        with os.fdopen(result, "wb") as sink, ipc.new_file(sink, table.schema) as writer:
+        with os.fdopen(result, "wb") as sink, ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
     except BaseException as error:  # noqa: BLE001 - a program may raise SystemExit or its own
         _tell(told, error, job.code)
@@ -258,9 +261,9 @@ def _tell(told: Told, error: BaseException, code: str) -> None:
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if isinstance(error, SyntaxError):
         told.line, text = error.lineno or 0, error.msg
-    for place in traceback.extract_tb(error.__traceback__):
-        if place.filename == PROGRAM:
-            told.line = place.lineno or 0
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename == PROGRAM:
+            told.line = line
     lines = code.splitlines()
     if 0 < told.line <= len(lines):
         told.source = lines[told.line - 1].strip()[:200]

@@ -6,6 +6,7 @@ languages. Each table is handed to programs as a Parquet file; they run in the s
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -29,11 +30,13 @@ class FramesDatabase(FilesDatabase):
     dialect = PANDAS
 
     def __init__(self, path: Path) -> None:
+        if sys.platform == "win32":
+            raise DatabaseError("Python programs need Linux or macOS. Use files:/// and SQL.")
         super().__init__(path)
         self.url = f"frames:///{path}"
         try:
             self._sandbox = Sandbox(self._exported())
-        except (duckdb.Error, OSError) as error:
+        except (duckdb.Error, OSError, SandboxFault) as error:
             super().close()
             raise DatabaseError(f"{path}: {one_line(str(error))}") from error
 

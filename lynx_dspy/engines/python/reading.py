@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
+import stat
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,10 @@ from lynx_dspy.values import Limits, Row
 
 _REPORT_BYTES = 1_000_000
 _MOST_COLUMNS = 2_000
+_MOST_NESTED = 1_000_000
 _BATCH = 1_000
+_HEADER, _COMPRESSION = 8, 10
+"""Slots in the vtables of a message and of a record batch."""
 
 
 class Unreadable(Exception):
@@ -72,22 +77,67 @@ def read_result(path: Path, limits: Limits, most_bytes: int) -> Table:
 
     Missing values are None; a column of timestamps that are all midnight is one of dates.
     """
+    content = pa.py_buffer(_bytes(path, most_bytes))
     try:
-        with ipc.open_file(pa.py_buffer(_bytes(path, most_bytes))) as reader:
+        _require_uncompressed(content)
+        with ipc.open_stream(content) as reader:
+            _require_plain(reader.schema)
             table = reader.read_all()
         table.validate(full=True)
-    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-        raise Unreadable(f"the result is no Arrow table: {str(error)[:200]}") from error
-    if table.num_columns > _MOST_COLUMNS:
-        raise Unreadable(f"the result has {table.num_columns} columns, more than {_MOST_COLUMNS}")
-    for column in table.schema:
+        chunks = (chunk for column in table.columns for chunk in column.chunks)
+        if sum(map(_nested, chunks)) > _MOST_NESTED:
+            raise Unreadable("the result has too many values in lists")
+        rows, truncated = collect(_rows(table), limits)
+    except (pa.ArrowException, OSError, MemoryError, ValueError, OverflowError) as error:
+        raise Unreadable(f"the result is no readable table: {str(error)[:200]}") from error
+    return Table(tuple(map(str, table.column_names)), rows, truncated)
+
+
+def _require_uncompressed(content: pa.Buffer) -> None:
+    """A few compressed bytes could become gigabytes; the sandbox writes none."""
+    for message in ipc.MessageReader.open_stream(content):
+        if message.type == "record batch" and is_compressed(message.metadata.to_pybytes()):
+            raise Unreadable("the result is compressed")
+
+
+def is_compressed(metadata: bytes) -> bool:
+    """Whether a record batch's flatbuffer has a `compression` field (Arrow's `Message.fbs`).
+
+    Raises `Unreadable` for offsets that lead out of it.
+    """
+
+    def table_at(place: int) -> int:
+        return place + int(struct.unpack_from("<I", metadata, place)[0])
+
+    def field_at(table: int, slot: int) -> int:
+        vtable = table - int(struct.unpack_from("<i", metadata, table)[0])
+        (size,) = struct.unpack_from("<H", metadata, vtable)
+        offset = struct.unpack_from("<H", metadata, vtable + slot)[0] if slot < size else 0
+        return table + int(offset) if offset else 0
+
+    try:
+        header = field_at(table_at(0), _HEADER)
+        return bool(header) and bool(field_at(table_at(header), _COMPRESSION))
+    except struct.error as error:
+        raise Unreadable("the result is no readable table") from error
+
+
+def _require_plain(schema: pa.Schema) -> None:
+    if len(schema) > _MOST_COLUMNS:
+        raise Unreadable(f"the result has {len(schema)} columns, more than {_MOST_COLUMNS}")
+    for column in schema:
         if not is_plain(column.type):
             raise Unreadable(f"column {column.name} of the result is of type {column.type}")
-    try:
-        rows, truncated = collect(_rows(table), limits)
-    except (ValueError, OverflowError, pa.ArrowException) as error:
-        raise Unreadable(f"the result has a value that cannot be shown: {error}") from error
-    return Table(tuple(map(str, table.column_names)), rows, truncated)
+
+
+def _nested(array: pa.Array) -> int:
+    """Values inside lists, however deep: a row of them could fill the memory by itself."""
+    kind = array.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return len(array.values) + _nested(array.values)
+    if pa.types.is_struct(kind):
+        return sum(_nested(array.field(place)) for place in range(kind.num_fields))
+    return 0
 
 
 _PLAIN: tuple[Callable[[pa.DataType], bool], ...] = (
@@ -115,7 +165,7 @@ def is_plain(kind: pa.DataType) -> bool:
     (True, False)
     """
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return is_plain(kind.value_type)
+        return is_plain(kind.value_type) and not pa.types.is_null(kind.value_type)
     if pa.types.is_struct(kind):
         return all(is_plain(kind.field(place).type) for place in range(kind.num_fields))
     if isinstance(kind, pa.BaseExtensionType):
@@ -156,12 +206,15 @@ def _date(value: datetime.datetime | None) -> datetime.date | None:
 
 
 def _bytes(path: Path, most: int) -> bytes:
-    """The file's content. Raises `Unreadable` if there is none, or more than `most` bytes."""
+    """The file's content. Raises `Unreadable` if it is none of at most `most` bytes.
+
+    Only a plain file is opened: a link could lead to another's, a pipe would never end.
+    """
     try:
-        with path.open("rb") as stream:
-            content = b"".join(
-                islice(iter(lambda: stream.read(1 << 20), b""), most // (1 << 20) + 2)
-            )
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(handle, "rb") as stream:
+            found = os.fstat(handle)
+            content = stream.read(most + 1) if stat.S_ISREG(found.st_mode) else b""
     except OSError as error:
         raise Unreadable("the process left no result") from error
     if len(content) > most:

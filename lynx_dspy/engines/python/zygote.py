@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import sys
 import time
@@ -19,7 +20,6 @@ import pyarrow as pa
 
 from lynx_dspy.engines.python import child
 
-_POLL = 0.004
 _LOST = 70
 """Exit code of a child that broke before it could say anything."""
 
@@ -33,7 +33,7 @@ def main() -> None:
     _say(replies, {"ready": True})
     for line in requests:
         job = child.Job(**json.loads(line))
-        _say(replies, _watched(_forked(job), job.seconds))
+        _say(replies, _watched(*_forked(job), job.seconds))
 
 
 def _say(replies: Any, answer: dict[str, Any]) -> None:
@@ -41,33 +41,34 @@ def _say(replies: Any, answer: dict[str, Any]) -> None:
     replies.flush()
 
 
-def _forked(job: child.Job) -> int:
+def _forked(job: child.Job) -> tuple[int, int]:
+    """The child's process, and a pipe that ends when the last process that holds it does."""
+    reading, writing = os.pipe()
     process = os.fork()
     if process == 0:
         try:
-            child.run(job)
+            child.run(job, keep=writing)
         finally:
             os._exit(_LOST)
-    return process
+    os.close(writing)
+    return process, reading
 
 
-def _watched(process: int, seconds: float) -> dict[str, Any]:
-    """How the child ended; it and all that it may have started are killed by then."""
+def _watched(process: int, pipe: int, seconds: float) -> dict[str, Any]:
+    """How the child ended; it and all that it may have started are killed by then.
+
+    A child that lets go of the pipe is taken to have ended.
+    """
     started = time.monotonic()
-    until = started + seconds
-    expired = False
-    while os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-        if time.monotonic() >= until:
-            expired = True
-            break
-        time.sleep(_POLL)
+    ended, _, _ = select.select([pipe], [], [], seconds)
     for kill in (os.killpg, os.kill):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             kill(process, signal.SIGKILL)
     _, status = os.waitpid(process, 0)
+    os.close(pipe)
     return {
         "code": os.waitstatus_to_exitcode(status),
-        "expired": expired,
+        "expired": not ended,
         "seconds": time.monotonic() - started,
     }
 

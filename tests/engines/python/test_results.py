@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
@@ -18,12 +19,18 @@ from hypothesis import strategies as st
 from pyarrow import ipc
 
 from lynx_dspy.engines.python import results
-from lynx_dspy.engines.python.reading import Report, Unreadable, read_report, read_result
+from lynx_dspy.engines.python.reading import (
+    Report,
+    Unreadable,
+    is_compressed,
+    read_report,
+    read_result,
+)
 from lynx_dspy.values import Limits
 
 
 def write(path: Path, table: pa.Table) -> Path:
-    with ipc.new_file(str(path), table.schema) as writer:
+    with ipc.new_stream(str(path), table.schema) as writer:
         writer.write_table(table)
     return path
 
@@ -141,6 +148,41 @@ def test_types_that_are_not_plain_are_refused(tmp_path: Path) -> None:
     table = pa.table({"m": pa.array([[(1, 2)]], pa.map_(pa.int8(), pa.int8()))})
     with pytest.raises(Unreadable, match="map"):
         read_result(write(tmp_path / "result", table), Limits(), 1_000_000)
+
+
+def test_compressed_results_are_refused(tmp_path: Path) -> None:
+    """Zeros of 100 MB are a file of some KB: the reader would be the one who pays."""
+    table = pa.table({"a": pa.array(np.zeros(100_000))})
+    options = ipc.IpcWriteOptions(compression="lz4")
+    with ipc.new_stream(str(tmp_path / "result"), table.schema, options=options) as writer:
+        writer.write_table(table)
+    with pytest.raises(Unreadable, match="compressed"):
+        read_result(tmp_path / "result", Limits(), 10_000_000)
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_are_compressed_or_not(metadata: bytes) -> None:
+    with suppress(Unreadable):
+        is_compressed(metadata)
+
+
+def test_lists_that_would_fill_the_memory_are_refused(tmp_path: Path) -> None:
+    nulls = pa.array([[None]], pa.list_(pa.null()))
+    with pytest.raises(Unreadable, match="list<"):
+        read_result(write(tmp_path / "a", pa.table({"a": nulls})), Limits(), 10_000_000)
+    long = pa.array([np.zeros(1_100_000, dtype=bool)])
+    with pytest.raises(Unreadable, match="too many"):
+        read_result(write(tmp_path / "b", pa.table({"a": long})), Limits(), 10_000_000)
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+def test_only_a_plain_file_is_opened(kind: str, tmp_path: Path) -> None:
+    made = write(tmp_path / "other", pa.table({"a": [1]}))
+    place = tmp_path / "result"
+    make = {"link": lambda: place.symlink_to(made), "pipe": lambda: os.mkfifo(place)}
+    make.get(kind, place.mkdir)()
+    with pytest.raises(Unreadable):
+        read_result(place, Limits(), 1_000_000)
 
 
 def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
