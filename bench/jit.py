@@ -6,7 +6,9 @@ Each question is asked of documents that hold what it needs, and of the same doc
 sql_eval's `knowledge` sentences among the sample's pages, the sample's pages, and BIRD's
 `evidence` sentences of the same database. Prints, for thresholds of `jit_below`, how often terms
 would be asked for without (should be often) and with (should be seldom), and the area under the
-ROC curve.
+ROC curve. A second table says, at the threshold of the default, what asking finds in the documents
+that hold what is needed: the share of needed texts among those retrieved, and with those of the
+terms, where a model that names every phrase of the question stands in for the stage.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ import lynx_dspy as lynx
 from lynx_dspy.config import FULL
 from lynx_dspy.datasets import sample
 from lynx_dspy.grounding.embedding import Embedder, Vectors, default_embedder
+from lynx_dspy.grounding.linking import open_concepts
 from lynx_dspy.grounding.lookup import support
+from lynx_dspy.modules.retrieval import MOST_TERMS, expand
 
 THRESHOLDS = (0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7)
 
@@ -66,8 +70,13 @@ def main() -> int:
         "sample": sample_cases(),
         "bird": list(bird_cases(options.bird))[:: options.every],
     }
-    for name, cases in sets.items():
-        print(row(name, list(cases), embedder))
+    held = {name: list(cases) for name, cases in sets.items()}
+    for name, cases in held.items():
+        print(row(name, cases, embedder))
+    print(f"\n| questions | n | asked below {FULL.jit_below} | needed: retrieved | and looked up |")
+    print("|---|---:|---:|---:|---:|")
+    for name, cases in held.items():
+        print(found_row(name, cases, embedder))
     return 0
 
 
@@ -111,6 +120,24 @@ def row(name: str, cases: Sequence[Case], embedder: Embedder | None) -> str:
     wins = (having[:, None] > lacking[None, :]) + 0.5 * (having[:, None] == lacking[None, :])
     asked = (f"{np.mean(lacking < t):.0%} / {np.mean(having < t):.0%} |" for t in THRESHOLDS)
     return f"| {name} | {len(cases)} | {wins.mean():.2f} | {' '.join(asked)}"
+
+
+def found_row(name: str, cases: Sequence[Case], embedder: Embedder | None) -> str:
+    """Of the questions for which terms are asked: the needed texts retrieved, and looked up too."""
+    asked = [c for c in cases if score(c.question, c.texts, embedder) < FULL.jit_below]
+    shares = np.array([found(c, embedder) for c in asked]) if asked else np.zeros((1, 2))
+    before, after = shares.mean(axis=0)
+    return f"| {name} | {len(cases)} | {len(asked)} | {before:.0%} | {after:.0%} |"
+
+
+def found(case: Case, embedder: Embedder | None) -> tuple[float, float]:
+    """The share of needed texts among those retrieved, without and with those of the terms."""
+    documents = lynx.Documents.from_texts(case.texts, embedder=embedder)
+    first = {p.source for p in documents.retrieve(case.question, FULL.top_k)}
+    terms = open_concepts(case.question, ())[:MOST_TERMS]
+    own = {p.source for p in expand(terms, case.question, documents, ()).own}
+    needed = case.needed
+    return len(needed & first) / len(needed), len(needed & (first | own)) / len(needed)
 
 
 def score(question: str, texts: dict[str, str], embedder: Embedder | None) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from lynx_dspy.values import Limits
 
@@ -57,6 +57,10 @@ class LynxConfig:
 
     top_k: int = 6
     """Passages kept after re-ranking (III-A1)."""
+
+    rerank: Literal["cosine", "none", "default"] = "cosine"
+    """What orders passages of documents that name no reranker: the paper's cosine, none, or by
+    default what was measured with the embedder (III-A1; docs/decisions/0008)."""
 
     document_tokens: int = 600
     """Budget of the retrieved passages that the stages may see (III-A1)."""
@@ -137,7 +141,7 @@ class LynxConfig:
         return replace(self, **changes)
 
 
-FULL = LynxConfig(value_spellings=True)
+FULL = LynxConfig(value_spellings=True, rerank="default")
 """Every stage asks the model: for API models and local ones of some 7B parameters and more."""
 
 EMBEDDED = LynxConfig(

@@ -12,12 +12,13 @@ from lynx_dspy.grounding import loaders, store
 from lynx_dspy.grounding.chunking import passages
 from lynx_dspy.grounding.embedding import Embedder, default_embedder
 from lynx_dspy.grounding.loaders import Unreadable
-from lynx_dspy.grounding.rerank import LastWord
+from lynx_dspy.grounding.rerank import LastWord, measured_for
 from lynx_dspy.grounding.retrieval import Shelf, search
 from lynx_dspy.progress import report
 from lynx_dspy.values import Passage
 
 Choice = Embedder | Literal["default"] | None
+Order = LastWord | Literal["default"]
 
 _WORTH_KEEPING = 1_000_000
 """Bytes of a text whose passages are kept; of other kinds they always are."""
@@ -40,8 +41,9 @@ class Documents:
 
     `embedder` is what finds passages by meaning: `"default"` is `default_embedder()`, looked up at
     the first `retrieve`; None leaves keywords and exact words. `reranker` has the last word: the
-    embedder's cosine, `"none"`, or a function such as `rerank.cross_encoder(...)`. Copies are the
-    same object, since optimizers deep-copy programs. Threads may share one.
+    embedder's `"cosine"`, `"none"` for the fused ranks, a function such as
+    `rerank.cross_encoder(...)`, or what was measured to be better with the embedder. Copies are
+    the same object, since optimizers deep-copy programs. Threads may share one.
     """
 
     def __init__(
@@ -49,7 +51,7 @@ class Documents:
         chunks: Iterable[Passage],
         skipped: Sequence[str] = (),
         embedder: Choice = "default",
-        reranker: LastWord = "cosine",
+        reranker: Order = "default",
     ) -> None:
         self._shelves: tuple[Shelf, ...] = (Shelf(tuple(chunks)),)
         self.skipped = tuple(skipped)
@@ -58,7 +60,7 @@ class Documents:
 
     @classmethod
     def open(
-        cls, path: str | Path, embedder: Choice = "default", reranker: LastWord = "cosine"
+        cls, path: str | Path, embedder: Choice = "default", reranker: Order = "default"
     ) -> Documents:
         """The documents at `path`, a folder or one file. Raises `BadInput` as these do."""
         try:
@@ -72,7 +74,7 @@ class Documents:
         cls,
         texts: Mapping[str, str] | Iterable[str],
         embedder: Choice = "default",
-        reranker: LastWord = "cosine",
+        reranker: Order = "default",
     ) -> Documents:
         """Documents from texts in memory, `{source: text}` or texts alone.
 
@@ -88,7 +90,7 @@ class Documents:
 
     @classmethod
     def from_file(
-        cls, path: str | Path, embedder: Choice = "default", reranker: LastWord = "cosine"
+        cls, path: str | Path, embedder: Choice = "default", reranker: Order = "default"
     ) -> Documents:
         """The document `path`. Raises `BadInput` if it is missing or cannot be read."""
         file = Path(path)
@@ -103,7 +105,7 @@ class Documents:
 
     @classmethod
     def from_folder(
-        cls, path: str | Path, embedder: Choice = "default", reranker: LastWord = "cosine"
+        cls, path: str | Path, embedder: Choice = "default", reranker: Order = "default"
     ) -> Documents:
         """All documents below `path`; files that cannot be read are listed in `skipped`.
 
@@ -136,16 +138,20 @@ class Documents:
         both._shelves = (*self._shelves, *other._shelves)
         return both
 
-    def retrieve(self, query: str, k: int = 6) -> list[Passage]:
+    def retrieve(self, query: str, k: int = 6, reranker: Order = "default") -> list[Passage]:
         """The `k` passages that help most with `query`, best first, each with its score.
 
-        Keywords (BM25), exact words and, with an embedder, meaning are fused by reciprocal rank; an
-        embedder also re-ranks what they found. Without one, passages that share no word with the
-        query are not given.
+        Keywords (BM25), exact words and, with an embedder, meaning are fused by reciprocal rank.
+        Then the reranker of these documents orders them, or `reranker` where they have none of
+        their own. Without an embedder, passages that share no word with the query are not given.
         """
         if not len(self) or not query.strip() or k < 1:
             return []
-        return search(self._shelves, query, k, self.embedder, self._reranker)
+        embedder = self.embedder
+        order = self._reranker if self._reranker != "default" else reranker
+        if order == "default":
+            order = measured_for(embedder.name) if embedder is not None else "none"
+        return search(self._shelves, query, k, embedder, order)
 
     def prepare(self) -> Indexed:
         """Embed and index everything now, with progress; what is done is kept and not redone.

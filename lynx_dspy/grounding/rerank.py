@@ -1,6 +1,6 @@
 """The last word on what was retrieved: cosine as in the paper, or a cross-encoder (III-A1).
 
-With MiniLM the cosine finds less than the fused ranks that it replaces (docs/results.md); it is
+With MiniLM the cosine finds less than the fused ranks that it replaces (docs/decisions/0008); it is
 what the paper does with BGE-M3, and `"none"` keeps the fused ranks.
 """
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from lynx_dspy.errors import BadInput
+from lynx_dspy.grounding.embedding import MINILM
 from lynx_dspy.paths import expanded
 
 if TYPE_CHECKING:
@@ -28,6 +29,18 @@ class Reranker(Protocol):
 
 LastWord = Reranker | Literal["cosine", "none"]
 """What orders the fused passages: their cosine with the question, nothing, or a reranker."""
+
+
+_MEASURED: dict[str, LastWord] = {MINILM: "none"}
+
+
+def measured_for(embedder: str) -> LastWord:
+    """The better order of passages by the name of the embedder; the paper's where none is known.
+
+    >>> measured_for("BAAI/bge-m3"), measured_for("all-MiniLM-L6-v2")
+    ('cosine', 'none')
+    """
+    return _MEASURED.get(embedder, "cosine")
 
 
 class LocalCrossEncoder:

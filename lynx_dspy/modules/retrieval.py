@@ -72,7 +72,8 @@ class AcquireConcepts:
         found = [*defined(sources, question)]
         if documents is not None:
             report("generator.retrieve", "retrieving documents")
-            found += documents.retrieve(f"{question} {evidence}".strip(), settings.top_k)
+            asked = f"{question} {evidence}".strip()
+            found += documents.retrieve(asked, settings.top_k, settings.rerank)
 
         # Just-in-time expansion
         known = [text for text in (evidence, *(p.text for p in found)) if text]
@@ -159,7 +160,7 @@ def _own(
         if not source.external:
             yield source.look_up(term)
     if documents is not None:
-        found = documents.retrieve(term, 1)
+        found = documents.retrieve(term, 1, config.current().rerank)
         yield [p for p in found if mentions(term, f"{p.heading} {p.text}")]
 
 

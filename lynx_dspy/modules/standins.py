@@ -50,7 +50,7 @@ class PlainGenerator(Generator):
     ) -> Draft:
         settings = config.current()
         schema = abstract(database)
-        found = documents.retrieve(question, settings.top_k) if documents else []
+        found = documents.retrieve(question, settings.top_k, settings.rerank) if documents else []
         semantic = "\n".join([evidence, *(p.text for p in found)]).strip()
         knowledge = Knowledge(
             semantic=clip(semantic, settings.document_tokens),

@@ -85,3 +85,24 @@ def test_each_way_finds_its_own(topics: Any) -> None:
     assert first("purchases of a customer", "meaning") == ["meaning.md"]
     assert first("what is 'zx-9'", "exact") == ["code.md"]
     assert first("purchases of a customer", "exact") == []
+
+
+@pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "BAAI/bge-m3", "somebody's own"])
+def test_the_embedder_decides_who_orders_unless_the_documents_do(topics: Any, name: str) -> None:
+    topics.name = name
+    # Words and exact words put sky.md first; the cosine would put money.md there.
+    texts = {"sky.md": "Profit, profit: ZX-9 and the rain.", "money.md": "Earnings."}
+    orders = {
+        order: [
+            p.source
+            for p in Documents.from_texts(texts, embedder=topics, reranker=order).retrieve(
+                "profit ZX-9", 2
+            )
+        ]
+        for order in ("cosine", "none", "default")
+    }
+    assert orders["cosine"] != orders["none"]
+    assert orders["default"] == orders["none" if name == "all-MiniLM-L6-v2" else "cosine"]
+    documents = Documents.from_texts(texts, embedder=topics)
+    for asked in ("cosine", "none"):
+        assert [p.source for p in documents.retrieve("profit ZX-9", 2, asked)] == orders[asked]
