@@ -38,12 +38,14 @@ from lynx_dspy.reporting.run_entries import entry_of_run, entry_of_study
 from lynx_dspy.reporting.variants import Tracked
 
 # MLflow reads these when it is imported. Nothing is told to its makers, a server that is down is
-# found out in seconds, not in minutes, and pages are served without workers for jobs.
+# found out in seconds, not in minutes, pages are served without workers for jobs, and stdout is
+# left to the commands.
 for _name, _value in {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
 }.items():
     os.environ.setdefault(_name, _value)
