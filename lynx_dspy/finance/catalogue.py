@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from lynx_dspy.finance import across, windows
 from lynx_dspy.finance.windows import Wide
@@ -54,12 +54,13 @@ def _quiet(function: Callable[..., Wide]) -> Callable[..., Wide]:
     return compute
 
 
-def _compared(comparison: Callable[..., object]) -> _Elementwise:
+def _compared(comparison: np.ufunc) -> _Elementwise:
     """1 or 0 by `comparison`, NaN where either side is NaN."""
 
     def compute(x: ArrayLike, y: ArrayLike) -> Wide:
         one, other = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-        return np.where(np.isnan(one) | np.isnan(other), np.nan, comparison(one, other))
+        true: NDArray[np.bool_] = comparison(one, other)
+        return np.where(np.isnan(one) | np.isnan(other), np.nan, true)
 
     return compute
 

@@ -82,8 +82,15 @@ def _quantiles(cells: Wide) -> Wide:
 
 def _bands(axes: Axes, places: pd.DatetimeIndex | np.ndarray, bands: Wide) -> None:
     colour = COLOURS[0]
-    outer = {"color": colour, "linewidth": 0}
-    axes.fill_between(places, bands[0], bands[4], alpha=0.15, label="90 % of values", **outer)
-    axes.fill_between(places, bands[1], bands[3], alpha=0.35, label="50 % of values", **outer)
+    for low, high, share, alpha in ((0, 4, 90, 0.15), (1, 3, 50, 0.35)):
+        axes.fill_between(
+            places,
+            bands[low],
+            bands[high],
+            color=colour,
+            linewidth=0,
+            alpha=alpha,
+            label=f"{share} % of values",
+        )
     axes.plot(places, bands[2], color=colour, label="median")
     axes.margins(x=0.01)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,11 @@ import pytest
 
 import lynx_dspy as lynx
 from lynx_dspy.config import LynxConfig
+from lynx_dspy.engines.base import Database
 from lynx_dspy.finance import knowledge
 from lynx_dspy.finance.alphas import alpha
 from lynx_dspy.finance.compare import compare_factors
+from lynx_dspy.finance.sample import write_sample
 from lynx_dspy.values import Limits, Outcome
 
 QUESTION = "Compute Alpha#36 for every stock and date."
@@ -33,16 +35,24 @@ def factor_of(outcome: Outcome) -> pd.DataFrame:
     return pd.DataFrame(list(outcome.rows), columns=list(outcome.columns))
 
 
-@pytest.fixture
-def tables(market: Path) -> Any:
+LIMITS = Limits(max_rows=50_000)
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Alpha#36 sees 200 dates back, so it has values on the last 40."""
+    folder = tmp_path_factory.mktemp("case")
+    write_sample(folder, stocks=12, dates=240, seed=3)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tables(market: Path) -> Iterator[Database]:
     with lynx.connect(f"frames:///{market}") as database:
         yield database
 
 
-LIMITS = Limits(max_rows=50_000)
-
-
-def test_a_plain_pandas_program_agrees_with_the_reference(tables: Any, market: Path) -> None:
+def test_a_plain_pandas_program_agrees_with_the_reference(tables: Database, market: Path) -> None:
     outcome = tables.execute(PROGRAM, LIMITS)
     assert outcome.ran, outcome.error
     found = compare_factors(factor_of(outcome), alpha(36, market))
@@ -51,7 +61,7 @@ def test_a_plain_pandas_program_agrees_with_the_reference(tables: Any, market: P
     assert found.coverage == 1.0
 
 
-def test_a_program_of_a_wrong_window_does_not_agree(tables: Any, market: Path) -> None:
+def test_a_program_of_a_wrong_window_does_not_agree(tables: Database, market: Path) -> None:
     outcome = tables.execute(PROGRAM.replace("rolling(15)", "rolling(16)"), LIMITS)
     found = compare_factors(factor_of(outcome), alpha(36, market))
     assert not found.agrees
@@ -59,7 +69,7 @@ def test_a_program_of_a_wrong_window_does_not_agree(tables: Any, market: Path) -
 
 
 def test_from_the_question_over_a_failing_program_to_the_factor(
-    tables: Any, market: Path, scripted: Callable[..., tuple[dspy.LM, Any]]
+    tables: Database, market: Path, scripted: Callable[..., tuple[dspy.LM, Any]]
 ) -> None:
     lm, engine = scripted(
         {
