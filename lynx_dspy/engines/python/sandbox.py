@@ -29,9 +29,11 @@ _OPEN_SECONDS = 60.0
 _GRACE_SECONDS = 2.0
 _KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TZ", "LANG")
 _ONE_THREAD = {
-    name: "1"
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARROW_IO_THREADS")
+    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
 }
+"""A process that forks must have no other threads; Arrow's allocator starts one unasked."""
 
 MEMORY_BYTES = 2 * 1024**3
 """What a program may take beyond what Python, pandas and NumPy take."""

@@ -201,6 +201,12 @@ def test_threads_left_behind_end_with_the_process(sandbox: Sandbox) -> None:
     assert Path(f"/proc/{process}/task/{process}/children").read_text() == ""
 
 
+def test_the_process_that_forks_has_one_thread(sandbox: Sandbox) -> None:
+    rows(sandbox, "result = 1")
+    (zygote,) = sandbox._idle
+    assert len(list(Path(f"/proc/{zygote.process.pid}/task").iterdir())) == 1
+
+
 def test_nothing_of_one_program_reaches_the_next(sandbox: Sandbox) -> None:
     rows(sandbox, "import pandas as pd\npd.DataFrame.secret = 1\nt['b'] = 1\nresult = 1")
     code = "import pandas as pd\nresult = [hasattr(pd.DataFrame, 'secret'), 'b' in t.columns]"
