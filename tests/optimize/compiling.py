@@ -90,16 +90,21 @@ class Writer:
         self.prompts.append("\n".join(m.text or "" for m in request.messages))
         if self.refuses is not None:
             raise self.refuses
-        return dspy.lm15.Response(
-            id=None,
-            model="writer",
-            message=dspy.lm15.Message.assistant(self.text),
-            finish_reason="stop",
-            usage=dspy.lm15.Usage(input_tokens=50, output_tokens=5, total_tokens=55),
-        )
+        return answered(self.text)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Writer:
         return self
+
+
+def answered(text: str) -> dspy.lm15.Response:
+    """A response of 55 tokens that says `text`."""
+    return dspy.lm15.Response(
+        id=None,
+        model="writer",
+        message=dspy.lm15.Message.assistant(text),
+        finish_reason="stop",
+        usage=dspy.lm15.Usage(input_tokens=50, output_tokens=5, total_tokens=55),
+    )
 
 
 class Death(BaseException):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -267,3 +268,41 @@ def test_a_rewriter_keeps_the_instruction_it_cannot_better() -> None:
         records = {"a": [{"Inputs": {}, "Generated Outputs": {}, "Feedback": "wrong"}]}
         assert Rewriter(20)({"a": "old"}, records, ["a"]) == {"a": "old"}
         assert Rewriter(200)({"a": "old"}, records, ["a"]) != {"a": "old"}
+
+
+ASKED = ("intent", "ground", "formulate")
+
+
+@pytest.mark.parametrize("recipe", ["gepa", pytest.param("mipro", marks=pytest.mark.slow)])
+def test_stages_of_the_full_program_are_rewritten(
+    recipe: str, compiling: ModuleType, tmp_path: Path
+) -> None:
+    class Staged(compiling.Scholar):  # type: ignore[name-defined,misc]
+        """Answers every stage in JSON; right once the intent was written as it should be."""
+
+        def complete(self, request: dspy.lm15.Request) -> dspy.lm15.Response:
+            text = "\n".join(m.text or "" for m in request.messages)
+            self.prompts.append(text)
+            intent = "at least" if compiling.WORDS in str(request.system) else "count"
+            numbers = [int(n) for n in re.findall(r"batch (\d+)", text)] or [0]
+            right = "at least" in text or numbers[-1] % 2 == 1
+            code = compiling.counting.gold(numbers[-1] + (not right))
+            reply = {"intent": intent, "grounding": "numbers.n", "analysis": "counts"}
+            reply |= {"code": code, "explanation": "It counts.", "consistent": True, "mismatch": ""}
+            return compiling.answered(json.dumps(reply))
+
+    stages = {f"generator.{name}" for name in ASKED} | {"verifier.explain", "verifier.compare"}
+    program = compiling.counting.program(
+        stages=frozenset(stages), adapter="json", omitted_outputs=frozenset(), max_rounds=0
+    )
+    writer = compiling.Writer()
+    made = compiled(compiling, tmp_path / "out", recipe, Staged(), writer, program=program)
+    assert made.kept and made.scores["val"]["compiled"].ex.value == 1.0
+    written = {
+        path
+        for path, one in predictors(made.program).items()
+        if one.signature.instructions != type(one).asks.instructions
+    }
+    assert "generator.intent" in written <= stages
+    config = made.program.config
+    assert rendered(lynx.load(tmp_path / "out"), config) == rendered(made.program, config)
