@@ -89,7 +89,7 @@ class Address:
             return self.url, {"connect_timeout": _CONNECT_SECONDS, "charset": "utf8mb4"}
         if self.url.get_driver_name() != "pg8000":
             return self.url, {}
-        given = {"timeout": _CONNECT_SECONDS, "application_name": "lynx"}
+        given: dict[str, Any] = {"application_name": "lynx", "timeout": _CONNECT_SECONDS}
         mode, root = self.url.query.get("sslmode"), self.url.query.get("sslrootcert")
         if mode is not None:
             given["ssl_context"] = _ssl_context(str(mode), str(root) if root else None)

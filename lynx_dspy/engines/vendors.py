@@ -89,6 +89,8 @@ def engine(address: Address, size: int) -> Engine:
 
     @event.listens_for(made, "connect")
     def prepare(connection: Any, record: object) -> None:
+        if made.driver == "pg8000":  # its time limit to connect would hold for each answer too
+            connection._usock.settimeout(None)
         cursor = connection.cursor()
         for statement in kind.opening:
             cursor.execute(statement)
