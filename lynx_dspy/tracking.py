@@ -329,7 +329,7 @@ def _log_inputs(client: MlflowClient, run_id: str, entry: Entry) -> None:
     inputs = [
         DatasetInput(
             Dataset(
-                name=one.dataset,
+                name=f"{one.dataset}/{one.context}",  # shared-out splits have one digest
                 digest=one.hash,
                 source_type="lynx",
                 source=json.dumps({"dataset": one.dataset, "split": one.context}),

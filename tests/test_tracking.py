@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import shutil
-import socket
-import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -43,49 +39,16 @@ _SPEC.loader.exec_module(_BY_HAND)
 make_run = _BY_HAND.make_run
 mixed = _BY_HAND.mixed
 
-STARTS_WITHIN = 60.0
+sys.path.insert(0, str(Path(__file__).parent))
+from serving import free_port, serve, serving, stop  # noqa: E402
 
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def serve(command: list[str], port: int) -> subprocess.Popen[bytes]:
-    """The server that the command starts, when it answers."""
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
-        start_new_session=True,
-    )
-    deadline = time.monotonic() + STARTS_WITHIN
-    while time.monotonic() < deadline:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1):
-                return process
-        except OSError:
-            time.sleep(0.1)
-    stop(process)
-    raise TimeoutError("the server does not answer")
-
-
-def stop(process: subprocess.Popen[bytes]) -> None:
-    os.killpg(process.pid, 15)
-    process.wait(20)
+sys.path.pop(0)
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder, port = tmp_path_factory.mktemp("server"), free_port()
-    where = ["--backend-store-uri", f"sqlite:///{folder / 'server.db'}"]
-    where += ["--artifacts-destination", str(folder / "files"), "--workers", "1"]
-    on = ["--host", "127.0.0.1", "-p", str(port)]
-    process = serve([sys.executable, "-m", "mlflow", "server", *where, *on], port)
-    yield f"http://127.0.0.1:{port}"
-    stop(process)
+    with serving(tmp_path_factory.mktemp("server")) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -138,10 +101,15 @@ def artifact(tmp_path: Path) -> Path:
     work.mkdir()
     tried = [("baseline", 8, 0.375), ("demos-1", 4, 1.0), ("demos-2", 8, 0.75), ("d-3", 8, 0.5)]
     standings = [
-        {"name": name, "program": name, "asked": asked, "scores": {"ex": ex}, "about": {"size": 2}}
+        {
+            "name": name, "program": name, "asked": asked, "scored": asked, "front": ex == 0.75,
+            "scores": {"ex": ex, "soft_f1": ex, "tokens": 100.0}, "about": {"size": 2},
+        }
         for name, asked, ex in tried
-    ]
+    ]  # fmt: skip
     (work / "search.json").write_text(json.dumps(standings))
+    timed = {f"q{n}": {"seconds": 2.0, "ves": 0.5} for n in range(8)}
+    (work / "times.json").write_text(json.dumps({"val": {"baseline": {}, "compiled": timed}}))
     return folder
 
 
@@ -160,15 +128,19 @@ def test_a_compile_is_read_back_from_the_server(
     assert run.data.params["recipe.demos.sizes"] == "2, 4" and run.data.params["seed"] == "7"
     assert run.data.metrics["val/ex"] == 0.75 and run.data.metrics["val/baseline_ex"] == 0.375
     assert run.data.metrics["search/lm_calls"] == 30
+    assert run.data.metrics["val/ves"] == 0.5
+    assert run.data.metrics["val/seconds_per_question"] == 2.0
     steps = client.get_metric_history(logged.run_id, "search/best_ex")
     assert [(m.step, m.value) for m in steps] == [(0, 0.375), (1, 0.75), (2, 0.75)]
     (data,) = run.inputs.dataset_inputs
-    assert (data.dataset.name, data.dataset.digest, data.tags[0].value) == ("shop", "v1", "val")
+    assert (data.dataset.name, data.dataset.digest, data.tags[0].value) == (
+        "shop/val", "v1", "val"
+    )  # fmt: skip
 
     copy = Path(client.download_artifacts(logged.run_id, "artifact", str(tmp_path)))
     assert lynx.load(copy).config == lynx.load(artifact).config
     assert {f.path for f in client.list_artifacts(logged.run_id)} == {
-        "artifact", "questions.json", "scores.png"
+        "artifact", "questions.json", "scores.png", "figures"
     }  # fmt: skip
     children = client.search_runs(
         [run.info.experiment_id], f"tags.`mlflow.parentRunId` = '{logged.run_id}'"
