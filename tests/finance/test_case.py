@@ -36,6 +36,7 @@ def factor_of(outcome: Outcome) -> pd.DataFrame:
 
 
 LIMITS = Limits(max_rows=50_000)
+CONFIG = LynxConfig(limits=LIMITS, adapter="fenced", embedding_links=False)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,7 @@ def test_from_the_question_over_a_failing_program_to_the_factor(
             "verifier.compare": [{"consistent": True, "mismatch": ""}],
         }
     )
-    program = lynx.Lynx(language="python", config=LynxConfig(limits=LIMITS, adapter="fenced"))
+    program = lynx.Lynx(language="python", config=CONFIG)
     with dspy.context(lm=lm):
         answer = program(
             question=QUESTION,
