@@ -10,7 +10,6 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import Any
 
 import dspy
@@ -19,7 +18,6 @@ from dspy.teleprompt.gepa import InstructionProposer
 from dspy.utils.exceptions import AdapterParseError, LMError
 from pydantic import ValidationError
 
-from lynx_dspy.errors import BadInput
 from lynx_dspy.optimize.budget import BudgetSpent, Spent
 from lynx_dspy.optimize.proposals import Task
 from lynx_dspy.optimize.quiet import Quiet
@@ -60,8 +58,6 @@ def propose_bootstrap(task: Task, recipe: BootstrapRecipe) -> list[Candidate]:
 
 def propose_mipro(task: Task, recipe: MiproRecipe) -> list[Candidate]:
     """Instructions and sets of demos, chosen together by a Bayesian search over `trials`."""
-    if find_spec("optuna") is None:
-        raise BadInput("The recipe mipro needs Optuna: pip install 'lynx-dspy[optuna]'.")
     with (
         Studio(task, "mipro", Quiet(), demos=recipe.harvest) as studio,
         _writer(studio, recipe.temperature) as writer,
