@@ -51,8 +51,11 @@ class Address:
     def shown(self) -> str:
         """The address for people: no password, and no option that may be one."""
         secret = [name for name in self.url.query if _SECRET.search(name)]
-        plain = self.url.set(password=None).difference_update_query(secret)
-        return plain.set(drivername=self.kind).render_as_string()
+        url = self.url.difference_update_query(secret)
+        plain = URL.create(
+            self.kind, url.username, None, url.host, url.port, url.database, url.query
+        )
+        return plain.render_as_string()
 
     @property
     def kind(self) -> str:
