@@ -125,6 +125,21 @@ def test_from_a_table_of_questions_to_an_artifact(
     assert "Kept: demos-1" in page and "lynx ask QUESTION --artifact" in page
 
 
+def test_another_model_writes_the_instructions(
+    compile_mine: Callable[..., int],
+    prompts: list[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    writer = f"openai/writer-{uuid4().hex}"
+    options = ("--recipe", "gepa", "--set", "metric_calls=8", "--reflection-lm", writer)
+    assert compile_mine(*PLAIN, *options, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["recipe"]["params"]["reflection_lm"]["name"] == writer
+    wrote = [p for p in prompts if json.loads(p)["model"] == writer.removeprefix("openai/")]
+    assert wrote and all("current_instruction" in p and "val0" not in p for p in wrote)
+    assert any(f"train{k}" in "".join(wrote) for k in range(3))
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
