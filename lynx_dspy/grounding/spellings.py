@@ -8,7 +8,8 @@ k edits leave one as it was. So near spellings are looked up, not searched for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from lynx_dspy.grounding.identifiers import fold
@@ -27,6 +28,7 @@ _PLURAL = re.compile(r"(?<=..)ies$|(?<=[cs]h|ss|.x|.z)es$|(?<=..[^sui])s$")
 _NUMBER = re.compile(r"[-+]?[$€£¥]?\s?(\d{1,3}(?:[, ]\d{3})+|\d+)(\.\d+)?\s?([$€£¥%]?)")
 
 
+@lru_cache(maxsize=65_536)
 def key(text: str) -> str:
     """What is left of a spelling when signs, case, accents, plural and number format are taken off.
 
@@ -104,16 +106,17 @@ def _probes(key: str) -> Iterator[str]:
             yield from _across(key, bounds)
 
 
-def _across(key: str, bounds: list[tuple[int, int]]) -> Iterator[str]:
+def _across(key: str, bounds: Sequence[tuple[int, int]]) -> Iterator[str]:
     """Two letters exchanged across the border of two parts: one edit that changes both."""
     for i, (start, end) in enumerate(bounds[:-1]):
         swapped = key[: end - 1] + key[end : end + 1] + key[end - 1] + key[end + 1 :]
         yield _filed(len(key), i, swapped[start:end])
 
 
-def _bounds(length: int, edits: int) -> list[tuple[int, int]]:
+@lru_cache(maxsize=256)
+def _bounds(length: int, edits: int) -> tuple[tuple[int, int], ...]:
     cuts = [length * i // (edits + 1) for i in range(edits + 2)]
-    return list(pairwise(cuts))
+    return tuple(pairwise(cuts))
 
 
 def _filed(length: int, part: int, text: str) -> str:

@@ -80,7 +80,8 @@ class ValueIndex:
         return (self._size, folded, place.table, place.column, place.value, alike)
 
     def _insert(self, rows: list[_Row]) -> None:
-        filed = [(piece, row[-1]) for row in rows for piece in pieces(row[-1])]
+        keys = dict.fromkeys(row[-1] for row in rows)
+        filed = sorted((piece, alike) for alike in keys for piece in pieces(alike))
         with self._lock:
             self.connection.executemany("INSERT INTO places VALUES (?, ?, ?, ?, ?, ?)", rows)
             self.connection.executemany("INSERT OR IGNORE INTO pieces VALUES (?, ?)", filed)
