@@ -68,7 +68,7 @@ def entry_of_artifact(folder: str | Path) -> Entry:
         },
         children=(
             *_baseline(manifest, rows, times),
-            *(_candidate(manifest, standing) for standing in standings),
+            *(_candidate(manifest, standing, _whole(standings)) for standing in standings),
         ),
     )
 
@@ -195,8 +195,7 @@ def _timed_points(times: Times, program: str = "compiled") -> Iterator[Point]:
 
 def _best_so_far(standings: Sequence[Mapping[str, Any]]) -> Iterator[Point]:
     """Over the candidates that were asked all: EX on fewer questions is another number."""
-    whole = max((one["asked"] for one in standings), default=0)
-    best = 0.0
+    whole, best = _whole(standings), 0.0
     for step, one in enumerate(one for one in standings if one["asked"] == whole):
         best = max(best, one["scores"]["ex"])
         yield Point("search/best_ex", best, step)
@@ -229,8 +228,15 @@ def _baseline(manifest: Manifest, rows: Sequence[Question], times: Times) -> Ite
     )
 
 
-def _candidate(manifest: Manifest, standing: Mapping[str, Any]) -> Entry:
-    scores = {name: Point(f"val/{name}", value) for name, value in standing["scores"].items()}
+def _whole(standings: Sequence[Mapping[str, Any]]) -> int:
+    """How many questions those were asked that were not dropped."""
+    return max((one["asked"] for one in standings), default=0)
+
+
+def _candidate(manifest: Manifest, standing: Mapping[str, Any], whole: int) -> Entry:
+    # Scores on a share of the questions have names of their own, so that nothing is ranked by both.
+    split = "val" if standing["asked"] == whole else "val_share"
+    scores = [Point(f"{split}/{name}", value) for name, value in standing["scores"].items()]
     return Entry(
         experiment=experiment_of(_dataset_of(manifest)),
         name=standing["name"],
@@ -242,7 +248,7 @@ def _candidate(manifest: Manifest, standing: Mapping[str, Any]) -> Entry:
             "lynx.program": standing["program"],
         },
         params=flat(standing["about"]),
-        metrics=(*scores.values(), Point("val/questions", standing["asked"])),
+        metrics=(*scores, Point(f"{split}/questions", standing["asked"])),
     )
 
 
