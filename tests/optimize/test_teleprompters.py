@@ -34,6 +34,7 @@ RECIPES: dict[str, dict[str, Any]] = {
 WRITTEN = ("mipro", "gepa", "simba")
 _slow = [pytest.param(name, marks=pytest.mark.slow) for name in ("bootstrap-rs", "mipro", "simba")]
 ONE_FAST = ["gepa", *_slow]
+WRITTEN_ONE_FAST = ["gepa", *_slow[1:]]
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +196,7 @@ def test_a_writer_that_cannot_write_ships_the_baseline(
     assert writer.prompts and not made.kept
 
 
-@pytest.mark.parametrize("recipe", WRITTEN)
+@pytest.mark.parametrize("recipe", WRITTEN_ONE_FAST)
 def test_a_prompt_that_is_too_long_is_no_end(
     recipe: str, compiling: ModuleType, tmp_path: Path
 ) -> None:
@@ -204,7 +205,7 @@ def test_a_prompt_that_is_too_long_is_no_end(
     assert writer.prompts and made.manifest.variant == recipe
 
 
-@pytest.mark.parametrize("recipe", WRITTEN)
+@pytest.mark.parametrize("recipe", WRITTEN_ONE_FAST)
 def test_a_writer_that_cannot_be_used_is_said(
     recipe: str, compiling: ModuleType, tmp_path: Path
 ) -> None:
