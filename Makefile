@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 SAMPLE := $(VENV)/sample/warehouse.sqlite
 DOCS := lynx_dspy/datasets/sample/docs
+COMPILED := artifacts/qwen2.5-coder-0.5b/sample
 
 .PHONY: demo test check bench models services clean
 .DELETE_ON_ERROR:
 
 demo: models
 	@$(BIN)/lynx sample --out $(SAMPLE) >/dev/null
-	@sh bench/demo.sh $(BIN)/lynx $(SAMPLE) $(DOCS)
+	@sh bench/demo.sh $(BIN)/lynx $(SAMPLE) $(DOCS) $(COMPILED)
 
 test: $(VENV)/.dev models
 	$(BIN)/python -m pytest
