@@ -150,8 +150,9 @@ def write(made: Compiled, folder: Path) -> None:
     write_whole(folder / SEARCH, json.dumps(standings, indent=1))
     write_whole(folder / TIMES, json.dumps(made.times))
     chart = chart_of_search(standings, made.manifest.variant)
-    for form in ("png", "svg") if chart else ():
-        (folder / f"{FIGURE}.{form}").write_bytes(image(chart, form))
+    if chart is not None:
+        for form in ("png", "svg"):
+            (folder / f"{FIGURE}.{form}").write_bytes(image(chart, form))
 
 
 def _standing(one: Standing, on_front: bool) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def name_points(axes: Axes, chart: Chart) -> None:
         if point and name
     ]
     taken = [_around(axes, x, y) for x, y, _ in named]
-    inside = cast(Bbox, axes.get_window_extent())
+    inside = axes.get_window_extent()
     for x, y, name in sorted(named, key=lambda one: (-one[0], -one[1], one[2])):
         text = _write(axes, (x, y), name)
         best, place = min(_places(axes, text), key=lambda one: _cost(one[0], taken, inside))
@@ -71,7 +71,8 @@ def _write(axes: Axes, point: tuple[float, float], name: str) -> Annotation:
 
 def _places(axes: Axes, text: Annotation) -> Iterator[tuple[Bbox, Place]]:
     """Where a name may stand, near places first, each with the box that it would fill."""
-    size = text.get_window_extent(cast(FigureCanvasAgg, axes.figure.canvas).get_renderer())
+    canvas = cast(FigureCanvasAgg, axes.figure.canvas)
+    size = text.get_window_extent(canvas.get_renderer())  # type: ignore[no-untyped-call]
     right, up = axes.transData.transform(text.xy)
     inch = axes.figure.dpi / 72
     for distance in _RINGS:
@@ -80,7 +81,7 @@ def _places(axes: Axes, text: Annotation) -> Iterator[tuple[Bbox, Place]]:
             left = right + inch * place[0] - _BEFORE[across] * size.width
             low = up + inch * place[1] - _BEFORE[along] * size.height
             box = Bbox.from_bounds(left, low, size.width, size.height)
-            yield cast(Bbox, box.padded(2.0)), place
+            yield box.padded(2.0), place
 
 
 _BEFORE = {"left": 0.0, "bottom": 0.0, "center": 0.5, "right": 1.0, "top": 1.0}
