@@ -66,6 +66,7 @@ class BigQueryDatabase(CloudDatabase):
     dialect = "bigquery"
 
     def __init__(self, address: str, client: Client | None = None) -> None:
+        super().__init__()
         self._address = parse(address, OPTIONS, SHAPE)
         if not 1 <= len(self._address.parts) <= 2:
             raise DatabaseError(f"bigquery:{address} names no project. Write {SHAPE}.")
@@ -109,18 +110,21 @@ class BigQueryDatabase(CloudDatabase):
         return Estimate(job.statement_type or "", scanned, scanned / 2**40 * self.price)
 
     def close(self) -> None:
-        self._client.close()
+        self._client.close()  # type: ignore[no-untyped-call]  # Google's client has no types here
+
+    def _ask(self, code: str) -> Outcome | None:
+        try:
+            estimate = self.estimate(code)
+        except _errors() as error:
+            return _failed(error)
+        report("engine", f"BigQuery would scan {estimate}")
+        return self._refusal(estimate)
 
     def _run(self, code: str, limits: Limits, run: Run) -> Outcome:
         try:
-            estimate = self.estimate(code)
-            refused = self._refusal(estimate)
-            if refused is not None or run.expired.is_set():
-                return refused or run.timeout
-            report("engine", f"BigQuery scans {estimate}")
             return self._collected(code, limits, run)
         except _errors() as error:
-            return _failed(error, run.elapsed)
+            return _failed(error)
 
     def _refusal(self, estimate: Estimate) -> Outcome | None:
         if estimate.statement != "SELECT":
@@ -238,7 +242,7 @@ def _client(address: Address) -> Client:
     if os.environ.get(_EMULATOR):
         from google.auth.credentials import AnonymousCredentials
 
-        credentials = AnonymousCredentials()
+        credentials = AnonymousCredentials()  # type: ignore[no-untyped-call]  # as above
     try:
         made: Client = bigquery.Client(project=project, credentials=credentials)
     except _errors() as error:
@@ -257,20 +261,20 @@ def _errors() -> tuple[type[Exception], ...]:
     return GoogleAPIError, GoogleAuthError, RequestException, FutureTimeout, TimeoutError
 
 
-def _failed(error: BaseException, seconds: float = 0.0) -> Outcome:
+def _failed(error: BaseException) -> Outcome:
     """By the reason that BigQuery gives, else the HTTP status, else as a fault of the network."""
     from google.api_core.exceptions import GoogleAPICallError
 
     if not isinstance(error, GoogleAPICallError):
         reason = "timeout" if isinstance(error, TimeoutError) else "network"
         return cloud_failures.failed(
-            cloud_failures.BIGQUERY, reason, str(error) or type(error).__name__, seconds
+            cloud_failures.BIGQUERY, reason, str(error) or type(error).__name__
         )
     details = [detail for detail in error.errors if isinstance(detail, dict)]
     reason = str(details[0].get("reason", "")) if details else ""
     message = str(details[0].get("message", "")) if details else ""
     return cloud_failures.failed(
-        cloud_failures.BIGQUERY, reason or str(error.code), message or str(error.message), seconds
+        cloud_failures.BIGQUERY, reason or str(error.code), message or str(error.message)
     )
 
 

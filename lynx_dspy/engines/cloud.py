@@ -1,37 +1,72 @@
-"""What the warehouses share: refused or bounded runs, and a fingerprint asked for now and then.
+"""What the warehouses share: programs that are refused, asked about, run within bounds.
 
-A program meets three walls: the guard, the server's own word on it (`_run` asks before it runs
-anything), and what the login may do, which the owner of the warehouse decides.
+A program meets three walls: the guard, the server's own word on it (`_ask`, before anything runs),
+and what the login may do, which the owner of the warehouse decides.
 """
 
 from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from lynx_dspy.engines.base import Database
 from lynx_dspy.engines.bounded import Run, bounded
 from lynx_dspy.engines.cloud_guard import refusal
-from lynx_dspy.values import Limits, Outcome
+from lynx_dspy.values import FailureClass, Finding, Limits, Outcome, Status
 
 FRESH_SECONDS = 600.0
 """So long a warehouse counts as unchanged: asking takes a request, some of which cost money."""
 
+ASK_SECONDS = 30.0
+"""What the server gets to say what it holds against a program."""
+
+ANSWER_SECONDS = 60.0
+"""So long an answer holds: a program is asked about by the check, and again when it runs."""
+
+_NOTHING = Outcome(Status.OK)
+_MOST_ANSWERS = 64
+
+
+@dataclass(slots=True)
+class _Answers:
+    """The server's answers of the last minute, by program."""
+
+    held: dict[str, tuple[float, Outcome]] = field(default_factory=dict)
+
+    def get(self, code: str) -> Outcome | None:
+        when, outcome = self.held.get(code, (0.0, _NOTHING))
+        return outcome if when and time.monotonic() - when < ANSWER_SECONDS else None
+
+    def put(self, code: str, outcome: Outcome) -> None:
+        if len(self.held) >= _MOST_ANSWERS:
+            self.held = {}
+        self.held[code] = (time.monotonic(), outcome)
+
 
 class CloudDatabase(Database):
-    """A database behind a client library; BigQuery, Snowflake or Spark."""
+    """A database behind a client library: BigQuery, Snowflake or Spark."""
 
-    _seen: tuple[float, str] | None = None
+    def __init__(self) -> None:
+        self._answers = _Answers()
+        self._seen: tuple[float, str] | None = None
 
     def execute(self, code: str, limits: Limits | None = None) -> Outcome:
         refused = refusal(code, self.dialect)
         if refused is not None:
             return refused
-        limits = limits or Limits()
-        started = time.perf_counter()
-        outcome = bounded(lambda run: self._run(code, limits, run), limits.timeout_seconds)
-        return replace(outcome, seconds=time.perf_counter() - started)
+        return self._execute(code, limits or Limits())
+
+    def dry_run(self, code: str) -> tuple[Finding, ...]:
+        """The server's own word: errors, and what the program would cost beyond its cap."""
+        if refusal(code, self.dialect) is not None:
+            return ()
+        outcome = bounded(lambda run: self._answer(code), ASK_SECONDS)
+        if outcome.status is Status.BLOCKED:
+            return (Finding(FailureClass.SEMANTIC, outcome.error),)
+        if outcome.failure_class is not None:
+            return (Finding(outcome.failure_class, outcome.error),)
+        return ()
 
     def fingerprint(self) -> str:
         now = time.monotonic()
@@ -39,9 +74,35 @@ class CloudDatabase(Database):
             self._seen = (now, self._stamp())
         return self._seen[1]
 
+    def _execute(self, code: str, limits: Limits) -> Outcome:
+        """Ask, then run, both within the time of `limits`."""
+
+        def work(run: Run) -> Outcome:
+            answer = self._answer(code)
+            if answer is not _NOTHING or run.expired.is_set():
+                return answer
+            return self._run(code, limits, run)
+
+        started = time.perf_counter()
+        outcome = bounded(work, limits.timeout_seconds)
+        return replace(outcome, seconds=time.perf_counter() - started)
+
+    def _answer(self, code: str) -> Outcome:
+        held = self._answers.get(code)
+        if held is not None:
+            return held
+        outcome = self._ask(code) or _NOTHING
+        if outcome.status is not Status.UNAVAILABLE:
+            self._answers.put(code, outcome)
+        return outcome
+
+    @abstractmethod
+    def _ask(self, code: str) -> Outcome | None:
+        """What the server holds against a program, without running it; None if nothing."""
+
     @abstractmethod
     def _run(self, code: str, limits: Limits, run: Run) -> Outcome:
-        """Run a program that the guard let pass: ask the server first, then run, then collect."""
+        """Run a program that nothing is held against, and set `run.cancel` to what stops it."""
 
     @abstractmethod
     def _stamp(self) -> str:
