@@ -84,7 +84,7 @@ def main() -> int:
     for question in QUESTIONS:
         clock = time.perf_counter()
         with dspy.context(lm=lm):
-            answer, seconds = timed(partial(program, question=question, database=database))
+            answer, seconds = timed(partial(program.__call__, question=question, database=database))
         times.append(seconds)
         clock = time.perf_counter() - clock
         print(f"{seconds:.2f} ({clock:.2f} by the clock), {len(answer.attempts)} attempts")

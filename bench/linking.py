@@ -130,7 +130,8 @@ def values(sources: Sequence[str]) -> int:
 
 
 def _values_row(name: str, asked: Sequence[Asked], spellings: bool) -> str:
-    answers, sure = [], []
+    answers: list[constants.Told] = []
+    sure: list[constants.Told] = []
     seconds = 0.0
     for one in asked:
         started = time.process_time()
