@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import lynx_dspy as lynx
 from lynx_dspy.ablations import ABLATIONS, ablate
-from lynx_dspy.config import EMBEDDED, LynxConfig
+from lynx_dspy.config import EMBEDDED, FULL, LynxConfig
 from lynx_dspy.engines.base import Database
 from lynx_dspy.errors import ArtifactError, BadInput, LynxError
 from lynx_dspy.metrics.intervals import Interval
@@ -129,7 +129,7 @@ def test_the_adapter_that_the_model_chose_is_kept(scripted: Any, tmp_path: Path)
     lm, _ = scripted({})
     with dspy.context(lm=lm):
         save(Lynx(), tmp_path / "a", about())
-    assert lynx.load(tmp_path / "a").config == LynxConfig(adapter="json")
+    assert lynx.load(tmp_path / "a").config == FULL.with_(adapter="json")
 
 
 @pytest.mark.parametrize(
