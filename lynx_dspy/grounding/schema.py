@@ -43,6 +43,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d|\d\d?[:/]\d\d")
 _TEXT_CHARS = 200
 _BINARY = ("BLOB", "BINARY", "BYTEA", "BYTES", "IMAGE")
 _TEXT = ("CHAR", "TEXT", "CLOB", "STRING")
+_NESTED = ("ARRAY", "STRUCT", "MAP", "ROW")
 _abstracts: Recent[Schema] = Recent(size=32)
 
 
@@ -178,7 +179,8 @@ def _short(column: Column, dialect: str) -> str:
 
 def _is(column: Column, families: tuple[str, ...]) -> bool:
     kind = column.type.upper()
-    return any(family in kind for family in families) and "[]" not in kind
+    nested = "[]" in kind or kind.startswith(_NESTED)
+    return not nested and any(family in kind for family in families)
 
 
 def _by_frequency(values: Iterable[Any], unpack: bool = False) -> tuple[Any, ...]:
