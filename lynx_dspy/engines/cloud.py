@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from lynx_dspy.engines.base import Database
 from lynx_dspy.engines.bounded import Run, bounded
@@ -22,33 +22,17 @@ ASK_SECONDS = 30.0
 """What the server gets to say what it holds against a program."""
 
 ANSWER_SECONDS = 60.0
-"""So long an answer holds: a program is asked about by the check, and again when it runs."""
+"""So long a good answer holds: a program is asked about by the check, then when it runs."""
 
 _NOTHING = Outcome(Status.OK)
 _MOST_ANSWERS = 64
-
-
-@dataclass(slots=True)
-class _Answers:
-    """The server's answers of the last minute, by program."""
-
-    held: dict[str, tuple[float, Outcome]] = field(default_factory=dict)
-
-    def get(self, code: str) -> Outcome | None:
-        when, outcome = self.held.get(code, (0.0, _NOTHING))
-        return outcome if when and time.monotonic() - when < ANSWER_SECONDS else None
-
-    def put(self, code: str, outcome: Outcome) -> None:
-        if len(self.held) >= _MOST_ANSWERS:
-            self.held = {}
-        self.held[code] = (time.monotonic(), outcome)
 
 
 class CloudDatabase(Database):
     """A database behind a client library: BigQuery, Snowflake or Spark."""
 
     def __init__(self) -> None:
-        self._answers = _Answers()
+        self._fine: dict[str, float] = {}
         self._seen: tuple[float, str] | None = None
 
     def execute(self, code: str, limits: Limits | None = None) -> Outcome:
@@ -88,13 +72,16 @@ class CloudDatabase(Database):
         return replace(outcome, seconds=time.perf_counter() - started)
 
     def _answer(self, code: str) -> Outcome:
-        held = self._answers.get(code)
-        if held is not None:
-            return held
-        outcome = self._ask(code) or _NOTHING
-        if outcome.status is not Status.UNAVAILABLE:
-            self._answers.put(code, outcome)
-        return outcome
+        """`_NOTHING` if the server has nothing against a program, now or a moment ago."""
+        if time.monotonic() - self._fine.get(code, -ANSWER_SECONDS) < ANSWER_SECONDS:
+            return _NOTHING
+        outcome = self._ask(code)
+        if outcome is not None:
+            return outcome
+        if len(self._fine) >= _MOST_ANSWERS:
+            self._fine = {}
+        self._fine[code] = time.monotonic()
+        return _NOTHING
 
     @abstractmethod
     def _ask(self, code: str) -> Outcome | None:

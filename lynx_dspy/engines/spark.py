@@ -133,8 +133,7 @@ class SparkDatabase(CloudDatabase):
         return Outcome(Status.BLOCKED, error="only a query may run; Spark reads a command")
 
     def _plan(self, code: str) -> str:
-        (row,) = self._session.sql(f"EXPLAIN {code}").collect()
-        return str(row[0])
+        return "\n".join(str(row[0]) for row in self._session.sql(f"EXPLAIN {code}").collect())
 
     def _run(self, code: str, limits: Limits, run: Run) -> Outcome:
         try:
@@ -244,7 +243,10 @@ def _failed(error: BaseException) -> Outcome:
 
 
 _CONDITION = re.compile(r"\s*\[([A-Z][A-Z_]*(?:\.[A-Z_]+)?)\]\s*")
-_AFTER = re.compile(r"\s*(?:SQLSTATE: \w+|== SQL|JVM stacktrace|\n\tat ).*", re.S)
+_AFTER = re.compile(
+    r"\s*(?:Verify the spelling|If necessary set|SQLSTATE: \w+|== SQL|JVM stacktrace|\n\tat ).*",
+    re.S,
+)
 
 
 def _failed_with(message: str) -> Outcome:

@@ -17,9 +17,28 @@ Convert = Callable[[Any], Any]
 
 def plain_rows(frame: DataFrame) -> Iterator[Row]:
     """The rows of a frame, part by part, so that no more of them are held than are read."""
+    frame = _without_months(frame)
     converts = [_converter(field.dataType) for field in frame.schema.fields]
     for row in frame.toLocalIterator():
         yield tuple(convert(value) for convert, value in zip(converts, row, strict=True))
+
+
+def _without_months(frame: DataFrame) -> DataFrame:
+    """Intervals of years and months as text: PySpark has no Python value for them."""
+    from pyspark.sql import types
+
+    fields = frame.schema.fields
+    if not any(isinstance(field.dataType, types.YearMonthIntervalType) for field in fields):
+        return frame
+    numbered = frame.toDF(*(f"c{i}" for i in range(len(fields))))
+    return numbered.select(
+        *(
+            numbered[f"c{i}"].cast("string")
+            if isinstance(field.dataType, types.YearMonthIntervalType)
+            else numbered[f"c{i}"]
+            for i, field in enumerate(fields)
+        )
+    )
 
 
 def _converter(kind: DataType) -> Convert:
