@@ -127,7 +127,7 @@ class SnowflakeDatabase(CloudDatabase):
     def _run(self, code: str, limits: Limits, run: Run) -> Outcome:
         try:
             with self._cursor() as cursor:
-                cursor.execute_async(code)
+                cursor.execute_async(bare(code, self.dialect))
                 query_id = str(cursor.sfqid)
                 run.cancel = lambda: self._cancel(query_id)
                 if not self._finished(query_id, run):

@@ -100,7 +100,6 @@ class Account:
 
     def __init__(self, path: str = ":memory:") -> None:
         self.duckdb = duckdb.connect(path, config={"threads": 1})
-        self.duckdb.execute("SET TimeZone = 'UTC'")
         self.duckdb.execute(_INFO)
         self.duckdb.execute('CREATE SCHEMA "PUBLIC"')
         self.sizes: dict[str, int] = {}
@@ -124,7 +123,11 @@ class Account:
     def load(self, statements: Sequence[str]) -> None:
         """Run statements with the owner's rights."""
         for statement in statements:
-            self.duckdb.execute(self.translated(sqlglot.parse_one(statement, read="snowflake")))
+            self.cursor().execute(self.translated(sqlglot.parse_one(statement, read="snowflake")))
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A cursor whose schema is PUBLIC."""
+        return self.duckdb.cursor().execute("SET schema = 'PUBLIC'; SET TimeZone = 'UTC'")
 
     def translated(self, tree: exp.Expr) -> str:
         """As DuckDB runs it: bare names in upper case, the catalogue's views in their place."""
@@ -133,10 +136,6 @@ class Account:
             table.set("catalog", None)
             if table.db.upper() == "INFORMATION_SCHEMA":
                 table.set("db", exp.to_identifier("lynx_info"))
-            elif table.name and not table.db:
-                known = {cte.alias for cte in tree.find_all(exp.CTE)}
-                if table.name not in known and isinstance(table.this, exp.Identifier):
-                    table.set("db", exp.to_identifier("PUBLIC", quoted=True))
         return tree.sql("duckdb", identify=True)
 
     def _connect(self, **arguments: Any) -> Connection:
@@ -155,12 +154,11 @@ class Query:
         self.rows: list[tuple[Any, ...]] = []
         self.error: Error | None = None
         self.cancelled = False
-        self._cursor = account.duckdb.cursor()
+        self._cursor = account.cursor()
         self._sql = _understood(account, code)
         threading.Thread(target=self._work, daemon=True).start()
 
     def _work(self) -> None:
-        self._cursor.execute("SET TimeZone = 'UTC'")
         try:
             found = self._cursor.execute(self._sql)
             self.description = [_column(d[0], str(d[1])) for d in found.description or ()]
@@ -274,7 +272,7 @@ class Cursor:
             raise ProgrammingError("SQL compilation error: unexpected '<EOF>'.", 1003, "42000")
         if isinstance(tree, exp.Query):
             try:
-                self._account.duckdb.cursor().execute(f"EXPLAIN {sql}")
+                self._account.cursor().execute(f"EXPLAIN {sql}")
             except duckdb.Error as error:
                 raise _failure(str(error)) from None
         names = [table.name.upper() for table in tree.find_all(exp.Table)]
@@ -288,7 +286,7 @@ class Cursor:
 
     def _keys(self, kind: str) -> None:
         constraint = "PRIMARY KEY" if kind == "PRIMARY" else "FOREIGN KEY"
-        found = self._account.duckdb.cursor().execute(_KEYS, [constraint]).fetchall()
+        found = self._account.cursor().execute(_KEYS, [constraint]).fetchall()
         if kind == "PRIMARY":
             names = ("schema_name", "table_name", "column_name", "key_sequence")
             rows = [(row[0], row[1], row[2], row[6]) for row in found]
