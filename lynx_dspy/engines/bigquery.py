@@ -20,6 +20,7 @@ from lynx_dspy.engines.bounded import Run
 from lynx_dspy.engines.bounded_reads import BoundedRead, bounded_read
 from lynx_dspy.engines.cloud import CloudDatabase
 from lynx_dspy.engines.cloud_address import Address, client, parse, shown_size
+from lynx_dspy.engines.cloud_guard import bare
 from lynx_dspy.engines.limits import collect
 from lynx_dspy.errors import DatabaseError
 from lynx_dspy.progress import report
@@ -114,7 +115,7 @@ class BigQueryDatabase(CloudDatabase):
 
     def _ask(self, code: str) -> Outcome | None:
         try:
-            estimate = self.estimate(code)
+            estimate = self.estimate(bare(code, self.dialect))
         except _errors() as error:
             return _failed(error)
         report("engine", f"BigQuery would scan {estimate}")
@@ -141,7 +142,7 @@ class BigQueryDatabase(CloudDatabase):
     def _collected(self, code: str, limits: Limits, run: Run) -> Outcome:
         job_id = f"lynx_{uuid.uuid4().hex}"
         run.cancel = lambda: self._cancel(job_id)
-        job = self._start(code, self.max_scan, run.remaining, (), job_id)
+        job = self._start(bare(code, self.dialect), self.max_scan, run.remaining, (), job_id)
         found = job.result(
             page_size=min(_PAGE_ROWS, limits.max_rows + 1),
             max_results=limits.max_rows + 1,

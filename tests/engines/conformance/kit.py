@@ -63,6 +63,10 @@ class Adapter(ABC):
     """A query that gives 50,000 rows of one integer, 1, 2, 3 ..."""
     long_text: ClassVar[str]
     """A query that gives one text of 1,000,000 letters x."""
+    judges_plans: ClassVar[bool] = True
+    """Whether a dry run says of `endless` how many rows it would pass."""
+    orders: ClassVar[str] = "orders"
+    """The table's full name, where the static check wants it."""
     decimal: ClassVar[str] = "DECIMAL(10, 2)"
     integer: ClassVar[str] = "INTEGER"
     text: ClassVar[str] = "VARCHAR(40)"

@@ -79,10 +79,10 @@ def test_values_are_sampled(adapter: Adapter, database: Database) -> None:
 
 @pytest.mark.capability("static check")
 def test_the_static_check_knows_the_schema(adapter: Adapter, schema: Schema) -> None:
-    assert not has_errors(check("SELECT amount FROM orders", schema))
-    wrong = check("SELECT amuont FROM orders", schema)
+    assert not has_errors(check(f"SELECT amount FROM {adapter.orders}", schema))
+    wrong = check(f"SELECT amuont FROM {adapter.orders}", schema)
     assert wrong[0].failure_class is FailureClass.SCHEMA
-    assert "amount" in wrong[0].candidates
+    assert "amount" in [name.lower() for name in wrong[0].candidates]
 
 
 @pytest.mark.capability("explain")
@@ -90,10 +90,11 @@ def test_the_planner_is_asked_without_running(adapter: Adapter, database: Databa
     assert database.dry_run("SELECT COUNT(*) FROM orders;") == ()
     (finding,) = database.dry_run("SELECT amuont FROM orders")
     assert finding.failure_class is FailureClass.SCHEMA
-    (costly,) = database.dry_run(adapter.endless)
-    assert costly.failure_class is FailureClass.SEMANTIC
-    assert "rows" in costly.message
     assert database.dry_run("DROP TABLE orders") == ()
+    if adapter.judges_plans:
+        (costly,) = database.dry_run(adapter.endless)
+        assert costly.failure_class is FailureClass.SEMANTIC
+        assert "rows" in costly.message
 
 
 @pytest.mark.capability("error classes")
