@@ -96,7 +96,7 @@ def test_a_folder_without_tables(capsys: Any, tmp_path: Path) -> None:
 
 
 def test_an_unknown_scheme(capsys: Any) -> None:
-    assert "sqlite" in refused(capsys, "ask", "How many?", "--db", "oracle://host/db")
+    assert "sqlite" in refused(capsys, "ask", "How many?", "--db", "gopher://host/db")
 
 
 @pytest.mark.parametrize("name", ["gpt-nine", "local:/nowhere/model.gguf", "local:phi"])
