@@ -53,7 +53,8 @@ SPARK: Table = (
     (r"SparkContext (was|has been) (shut|stopped)|UNAVAILABLE|failed to connect|StatusCode|"
      r"Connection refused|UNAUTHENTICATED|PERMISSION_DENIED|INVALID_HANDLE|"
      r"SESSION_(CLOSED|NOT_FOUND)|Py4JNetworkError|Answer from Java side is empty|"
-     r"OutOfMemoryError|No space left|FAILED_READ_FILE|ExecutorLost|stopped SparkContext", Status.UNAVAILABLE),
+     r"OutOfMemoryError|No space left|FAILED_READ_FILE|ExecutorLost|stopped SparkContext",
+     Status.UNAVAILABLE),
     (r"PARSE_SYNTAX_ERROR|PARSE_EMPTY|UNCLOSED_|INVALID_(SQL_SYNTAX|IDENTIFIER|TYPED_LITERAL)|"
      r"UNRESOLVED_ROUTINE|UNRESOLVABLE_TABLE_VALUED|WRONG_NUM_ARGS|_LITERAL_|"
      r"UNSUPPORTED_(DATATYPE|FEATURE)|ParseException", FailureClass.SYNTAX),

@@ -118,11 +118,11 @@ class SnowflakeDatabase(CloudDatabase):
         if scanned <= self.max_scan:
             return None
         most = shown_size(self.max_scan)
-        error = (
+        refused = (
             f"the query would scan {shown_size(scanned)} and may scan {most}: filter on the "
             "clustering key, or raise max_scan in the URL"
         )
-        return Outcome(Status.BLOCKED, error=error)
+        return Outcome(Status.BLOCKED, error=refused)
 
     def _run(self, code: str, limits: Limits, run: Run) -> Outcome:
         try:
