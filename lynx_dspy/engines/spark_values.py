@@ -57,7 +57,7 @@ def _converter(kind: DataType) -> Convert:
         return _unless_none(
             lambda row: tuple((n, part(v)) for n, part, v in zip(names, parts, row, strict=True))
         )
-    by_name = {"timestamp": _zoned, "binary": bytes, "variant": str}
+    by_name: dict[str, Convert] = {"timestamp": _zoned, "binary": bytes, "variant": str}
     return _unless_none(by_name.get(kind.typeName(), lambda value: value))
 
 
