@@ -2,7 +2,7 @@
 
     spark:FOLDER            a session of this machine; each file or folder of files is a table
     spark://HOST:7077       a standalone cluster, with the catalogue that it is configured for
-    sc://HOST:15002         Spark Connect; its token is read from SPARK_CONNECT_TOKEN
+    sc://HOST:15002         Spark Connect; its token is SPARK_CONNECT_AUTHENTICATE_TOKEN
 
 Options: `database=NAME` (else all of the catalogue), `catalog=NAME`. Spark has no read-only mode,
 so a program is parsed and planned as a sub-query before it runs: only a query can stand there.
@@ -11,7 +11,6 @@ so a program is parsed and planned as a sub-query before it runs: only a query c
 from __future__ import annotations
 
 import logging
-import os
 import re
 import uuid
 from collections import Counter
@@ -50,6 +49,8 @@ _EVERYWHERE = {"spark.ui.showConsoleProgress": "false", "spark.app.name": "lynx"
 _OF_A_SESSION = {"spark.sql.session.timeZone": "UTC", "spark.sql.runSQLOnFiles": "false"}
 """Times are in UTC, and `csv.`path`` is no table."""
 
+_OPEN_SECONDS = 30.0
+_TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 _SCRIPT = re.compile(r"^[\s:+\-!*()\d]*\w*ScriptTransformation\b", re.M)
 _PROBLEM = re.compile(r"\[[A-Z][A-Z_]+(?:\.[A-Z_]+)?\] .*", re.S)
 _users: Counter[str] = Counter()
@@ -76,12 +77,17 @@ class SparkDatabase(CloudDatabase):
         self.name = self._only or (
             self._folder.name if self._folder else place.strip("/") or "spark"
         )
-        self._owned = session is None
+        self._owned = False
         with _Raised(self.url):
             self._session = session or _classic(self._master)
-        if self._owned:
-            _users[self._master] += 1
+        if session is None:
+            self.owns(self._master)
         self._prepare(asked.get("catalog", ""))
+
+    def owns(self, master: str) -> None:
+        """Stop the session when the last database of `master` is closed."""
+        self._owned, self._master = True, master
+        _users[master] += 1
 
     def introspect(self) -> Schema:
         with _Raised(self.url):
@@ -172,12 +178,20 @@ def connect_remote(address: str) -> SparkDatabase:
     client("pyspark.sql", "spark")
     place, _, options = address.partition("?")
     if re.search(r"[;&]token=", address):
-        raise DatabaseError("A token may not stand in the address: set SPARK_CONNECT_TOKEN.")
+        raise DatabaseError(f"A token may not stand in the address: set {_TOKEN}.")
+    opened: list[SparkDatabase] = []
+
+    def work(run: Run) -> Outcome:
+        opened.append(SparkDatabase(f"?{options}", _remote(f"sc:{place}")))
+        return Outcome(Status.OK)
+
     with _Raised(f"sc:{place}"):
-        session = _remote(f"sc:{place}")
-    database = SparkDatabase(f"?{options}" if options else "", session)
+        outcome = bounded(work, _OPEN_SECONDS)
+    if outcome.status is Status.TIMEOUT:
+        raise DatabaseError(f"sc:{place} does not answer. Is a Spark Connect server there?")
+    (database,) = opened
     database.url, database.name = f"sc:{place}", place.strip("/").split(":")[0]
-    database._owned, database._master = True, f"sc:{place}"
+    database.owns(f"sc:{place}")
     return database
 
 
@@ -195,11 +209,10 @@ def _classic(master: str) -> SparkSession:
 
 
 def _remote(url: str) -> SparkSession:
+    """A session of its own; PySpark reads the token from the environment."""
     from pyspark.sql import SparkSession
 
-    token = os.environ.get("SPARK_CONNECT_TOKEN", "")
-    full = f"{url.rstrip('/')}/;token={token}" if token else url
-    session: SparkSession = SparkSession.builder.remote(full).create()
+    session: SparkSession = SparkSession.builder.remote(url).create()
     return session
 
 
@@ -239,7 +252,11 @@ def _errors() -> tuple[type[Exception], ...]:
 
 
 def _failed(error: BaseException) -> Outcome:
-    return _failed_with(str(error) or type(error).__name__)
+    details = getattr(error, "details", None)  # of a gRPC error; its text is a page
+    said = str(details()) if callable(details) else str(error)
+    return _failed_with(
+        f"UNAVAILABLE: {said}" if callable(details) else said or type(error).__name__
+    )
 
 
 _CONDITION = re.compile(r"\s*\[([A-Z][A-Z_]*(?:\.[A-Z_]+)?)\]\s*")

@@ -7,10 +7,11 @@ from conformance.adapters.duckdb import DuckDB
 from conformance.adapters.mariadb import MariaDB
 from conformance.adapters.postgres import Postgres
 from conformance.adapters.snowflake import Snowflake
+from conformance.adapters.spark import Spark
 from conformance.adapters.sqlite import SQLite
 from conformance.kit import Adapter
 
 ADAPTERS: tuple[type[Adapter], ...] = (
     *(SQLite, DuckDB, Postgres, MariaDB),
-    *(BigQuery, Snowflake),
+    *(BigQuery, Snowflake, Spark),
 )
