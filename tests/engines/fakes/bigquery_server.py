@@ -253,8 +253,12 @@ class BigQueryServer:
         keys = ("tableReference", "type", "id")
         return {"tables": [{k: t[k] for k in keys} for t in tables], "totalItems": len(tables)}
 
+    def _ask(self, sql: str, *values: Any) -> duckdb.DuckDBPyConnection:
+        """On a cursor of its own: requests are served in threads, which would share results."""
+        return self.duckdb.cursor().execute(sql, *values)
+
     def _names(self) -> list[str]:
-        found = self.duckdb.execute(
+        found = self._ask(
             "SELECT table_name FROM information_schema.tables WHERE table_schema = ? ORDER BY 1",
             [self.dataset],
         ).fetchall()
@@ -264,16 +268,16 @@ class BigQueryServer:
         if name not in self._names():
             raise Refused(404, "notFound", f"Not found: Table {project}:{dataset}.{name}")
         reference = {"projectId": project, "datasetId": dataset, "tableId": name}
-        view = self.duckdb.execute(
+        view = self._ask(
             "SELECT table_type = 'VIEW' FROM information_schema.tables WHERE table_name = ?", [name]
         ).fetchone()
         record = self.records.get(name, {})
         answer = {"tableReference": reference, "id": f"{project}:{dataset}.{name}"}
         answer["type"] = "VIEW" if view and view[0] else "TABLE"
         if "schema" not in record:
-            found = self.duckdb.execute(f'DESCRIBE "{dataset}"."{name}"').fetchall()
+            found = self._ask(f'DESCRIBE "{dataset}"."{name}"').fetchall()
             answer["schema"] = {"fields": [_field(row[0], row[1], row[2]) for row in found]}
-            count = self.duckdb.execute(f'SELECT COUNT(*) FROM "{dataset}"."{name}"').fetchone()
+            count = self._ask(f'SELECT COUNT(*) FROM "{dataset}"."{name}"').fetchone()
             answer["numRows"] = str(count[0] if count else 0)
         return answer | record
 
