@@ -105,8 +105,6 @@ def _token_reasons(tokens: list[Token], dialect: str) -> Iterator[str]:
                 yield reason
     if dialect == "snowflake":
         yield from _outside(tokens)
-    if dialect == "spark":
-        yield from _files(tokens)
 
 
 def _dotted(tokens: list[Token], last: int) -> tuple[str, ...]:
@@ -144,14 +142,6 @@ def _outside(tokens: list[Token]) -> Iterator[str]:
         dotted = before.token_type == TokenType.DOT
         if dotted and token.text.casefold() in _STATE:
             yield f"{token.text} changes a sequence, so it is not allowed"
-
-
-def _files(tokens: list[Token]) -> Iterator[str]:
-    for before, dot, name in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        if dot.token_type != TokenType.DOT or name.token_type != TokenType.IDENTIFIER:
-            continue
-        if _PATH.search(name.text) or _FORMATS.fullmatch(before.text):
-            yield f"reading the file {name.text} is not allowed; name a table"
 
 
 def _tree_reason(code: str, dialect: str) -> str | None:

@@ -265,21 +265,24 @@ class BigQueryServer:
         return sorted({name for (name,) in found} | self.records.keys())
 
     def _table(self, project: str, dataset: str, name: str) -> dict[str, Any]:
-        if name not in self._names():
+        if name not in self.records and name not in self._names():
             raise Refused(404, "notFound", f"Not found: Table {project}:{dataset}.{name}")
         reference = {"projectId": project, "datasetId": dataset, "tableId": name}
-        view = self._ask(
-            "SELECT table_type = 'VIEW' FROM information_schema.tables WHERE table_name = ?", [name]
-        ).fetchone()
         record = self.records.get(name, {})
         answer = {"tableReference": reference, "id": f"{project}:{dataset}.{name}"}
-        answer["type"] = "VIEW" if view and view[0] else "TABLE"
+        answer["type"] = "TABLE" if record else self._kind(name)
         if "schema" not in record:
             found = self._ask(f'DESCRIBE "{dataset}"."{name}"').fetchall()
             answer["schema"] = {"fields": [_field(row[0], row[1], row[2]) for row in found]}
             count = self._ask(f'SELECT COUNT(*) FROM "{dataset}"."{name}"').fetchone()
             answer["numRows"] = str(count[0] if count else 0)
         return answer | record
+
+    def _kind(self, name: str) -> str:
+        found = self._ask(
+            "SELECT table_type = 'VIEW' FROM information_schema.tables WHERE table_name = ?", [name]
+        ).fetchone()
+        return "VIEW" if found and found[0] else "TABLE"
 
     def _data(self, name: str, query: dict[str, str]) -> dict[str, Any]:
         self.listings += 1
