@@ -2,7 +2,7 @@
 
 Runs the conformance suite and prints engine × capability as Markdown. A cell is "yes" where all
 tests of the capability pass, "no" with a number for the reason where the engine says that it lacks
-it, "not run" where the engine cannot run on this machine, and "FAILS" else.
+it, "apart" where the engine's own tests show it, "not run" where the engine cannot run on this machine, and "FAILS" else.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from xml.etree import ElementTree
 SUITE = "tests/engines/conformance"
 BEGIN, END = "<!-- capabilities: begin -->", "<!-- capabilities: end -->"
 _LACKS = "lacks it: "
+_APART = "own tests"
 Cells = dict[tuple[str, str], set[str]]
 
 
@@ -82,8 +83,9 @@ def _cell(results: set[str], reasons: dict[str, int]) -> str:
         return "yes" if results else ""
     reason = min(results - {"yes"})
     lacking = reason.startswith(_LACKS)
+    word = "apart" if _APART in reason else "no" if lacking else "not run"
     number = reasons.setdefault(reason.removeprefix(_LACKS), len(reasons) + 1)
-    return f"{'no' if lacking else 'not run'} [{number}]"
+    return f"{word} [{number}]"
 
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ class BigQuery(Adapter):
     dialect = "bigquery"
     lacks: ClassVar = FAKED | {
         "duplicate column names": "BigQuery refuses them",
-        "comments": "the server of the tests keeps none; tests/engines/test_bigquery.py",
-        "json": "the server of the tests has no JSON; nested values are structs and arrays",
-        "introspection": "keys are in tests/engines/test_bigquery.py",
+        "comments": "the server of the suite keeps none; descriptions are in its own tests",
+        "json": "the server of the suite has no JSON; nested values are in its own tests",
+        "introspection": "the server of the suite keeps no keys; in its own tests",
     }
     judges_plans = False
     orders = "`shop-project.shop.orders`"

@@ -22,7 +22,7 @@ class Snowflake(Adapter):
     name = "snowflake"
     dialect = "snowflake"
     lacks: ClassVar = FAKED | {
-        "json": "the connector of the tests has no VARIANT; OBJECT and ARRAY are in its own tests",
+        "json": "the suite's connector has no VARIANT; OBJECT and ARRAY are in its own tests",
         "introspection": "names are stored in upper case; in its own tests",
     }
     judges_plans = False

@@ -33,7 +33,7 @@ class Spark(Adapter):
         "introspection": "open-source Spark keeps no keys; in its own tests",
         "partitions": "a table says by what it is partitioned; in its own tests",
         "fingerprint": "of a catalogue, its table names; of a folder, its files: in its own tests",
-        "json": "read from text; VARIANT is in its own tests",
+        "json": "Spark reads it from text; nested values are in its own tests",
     }
     judges_plans = False
     values: ClassVar = STANDARD | {
