@@ -2,7 +2,8 @@
 
 Runs the conformance suite and prints engine × capability as Markdown. A cell is "yes" where all
 tests of the capability pass, "no" with a number for the reason where the engine says that it lacks
-it, "apart" where the engine's own tests show it, "not run" where the engine cannot run on this machine, and "FAILS" else.
+it, "apart" where the engine's own tests show it, "not run" where the engine cannot run on this
+machine, and "FAILS" else.
 """
 
 from __future__ import annotations
