@@ -60,7 +60,7 @@ class Service(ABC):
             self._create()
             self.start()
             self._grant()
-        except BaseException:
+        except BaseException:  # whatever ends it, Ctrl-C too: no server is left running
             self.close()
             raise
 

@@ -122,7 +122,7 @@ def _begun(made: Engine, kind: Vendor, limits: Limits) -> Connection:
     try:
         for statement in kind.begin(limits):
             connection.exec_driver_sql(statement)
-    except BaseException:
+    except BaseException:  # whatever ends it, Ctrl-C too: no half-begun session stays open
         connection.invalidate()
         connection.close()
         raise

@@ -77,7 +77,7 @@ class SpreadEngine:
                 rest = error.retry_after if isinstance(error, lm15.RateLimitError) else None
                 self._balance.failed(number, rest)
                 tried[number] = error
-            except BaseException:
+            except BaseException:  # whatever ends it, Ctrl-C too: the server is free again
                 self._balance.released(number)
                 raise
             else:
